@@ -3,7 +3,7 @@
 run-trace: $(trace) ## attention step by step, on given numbers: make run-trace ARGS=--causal
 	@$< $(ARGS)
 
-$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict) examples/common/options.c src/system/utf8.c)
+$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict roster sha256) examples/common/options.c src/system/utf8.c)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
@@ -11,7 +11,8 @@ exercises := 0 1 2 3 4 5 6 7 8 9 10
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/include/exercise.h
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises --sandbox $(or $(SANDBOX),on) \
-    $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
+    $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT)) \
+    $(if $(TICKET),--ticket $(TICKET)) $(if $(KEY),--key "$(KEY)" --id "$(ID)")
 $(B)/exercises/sanitizers: $(B)/flags
 	@mkdir -p $(@D)
 	@with="-fsanitize=address,undefined -fno-sanitize-recover=all"; \
@@ -43,6 +44,9 @@ exercise-%: $(grade) $(B)/exercises/runner%.o $(B)/exercises/include/exercise.h 
 	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
 	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
 
+exercise-8-answers: $(grade) ## the ticket of a student and the ten mistakes behind it: KEY=file ID=ada
+	@$(grade) --answers $(if $(KEY),--key "$(KEY)" --id "$(ID)") $(if $(TICKET),--ticket $(TICKET))
+
 grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status; ONLY=0,1,3:20
 	@mkdir -p out
 	@set -- "$(or $(DIR),course/exercises)"/e[0-9]*.c; [ -e "$$1" ] || [ -L "$$1" ] || set --; \
@@ -52,7 +56,7 @@ check-exercises: $(grade) $(exercise_runners) ## is every submission in course/e
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
 check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not
 	@sh scripts/check-sandbox.sh $(grade) "$(exercise_compile)" $(B)/exercises
-.PHONY: grade-all check-exercises check-sandbox
+.PHONY: exercise-8-answers grade-all check-exercises check-sandbox
 
 # ---- the page --------------------------------------------------------------------------------
 

@@ -74,6 +74,32 @@ for n in 2 3 7; do $plain -I$folder -Icourse -DEXERCISE=$n -c -o "$work/runner$n
 expected 3 4 "$plain" "$work" $folder/solutions/e[237].c \
     $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' "$wrong"/e[237]_*.c)
 
+echo "  E8 with tickets: the ten that are planted are others, and those named by --answers:"
+printf 'the key of a course' >"$work/key"
+"$grade" --answers >"$work/answers"
+for id in ada bob 'Zoë Müller' 4 5 6 7 8; do
+    "$grade" --answers --key "$work/key" --id "$id" >"$work/answers.$id"
+    cmp -s "$work/answers" "$work/answers.$id" && fail "two tickets, one list"
+    mv "$work/answers.$id" "$work/answers"
+    awk 'BEGIN { shown["DV"] = "step of dV"; shown["DROPOUT"] = shown["KEY"] = "step of dP"; shown["DQ"] = "step of dQ"
+                 shown["DK"] = shown["NO_SCALE_IN_DK"] = "step of dK"; shown["NO_SCALE"] = shown["SCALE"] = "differences of Q"
+                 shown["NO_DELTA"] = shown["DELTA_OF_ONES"] = shown["DELTA_MEAN"] = shown["DELTA_FROM_A"] = "delta from O" }
+         FNR == NR { if (sub(/:/, "", $2)) is[$1] = $2; next }
+         /^    \{[A-Z_]*, "/ { b = is[n++]; short = b; sub(/_.*/, "", short)
+                          by = b in shown ? shown[b] : short in shown && b !~ /^DELTA/ ? shown[short] : "step of dS"
+                          $0 = "    {" b ", \"" by "\"}," }
+         { print }' "$work/answers" $folder/solutions/e8.c >"$work/e8_ticket.c"
+    ticket=$(sed -n 's/^ticket //p' "$work/answers")
+    ends 0 'All right' --ticket "$ticket" --seed 1 --seeds "${SEEDS:-3}" "$work/e8_ticket.c"
+    ends 0 'All right' --key "$work/key" --id "$id" "$work/e8_ticket.c"
+    ends 1 'backward [0-9] *wrong: it is not' "$work/e8_ticket.c"
+done
+ends 1 'backward [0-9] *wrong: it is not' --ticket "$ticket" $folder/solutions/e8.c
+ends 2 'sixteen digits' --ticket 123 $folder/solutions/e8.c
+ends 2 'belong together' --key "$work/key" $folder/solutions/e8.c
+printf short >"$work/short"
+ends 2 'at least 16 bytes' --key "$work/short" --id ada $folder/solutions/e8.c
+
 echo "  command lines, a table, results.json:"
 printf '// expect dS: wrong, sign\n' | cat - $folder/solutions/e3.c >"$work/e3_false_expectation.c"
 ends 1 'dS is exact' --expect "$work/e3_false_expectation.c"

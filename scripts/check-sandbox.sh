@@ -9,13 +9,14 @@ work=$(mktemp -d /tmp/attic-sandbox-XXXXXX)
 trap 'rm -rf "$work"' EXIT
 chmod 777 "$work"
 export LC_ALL=C
-canary=$work/canary results=$work/results.json
+canary=$work/canary results=$work/results.json key=$work/key
 solution=$root/course/exercises/solutions/e1.c
+echo 'the key of a course' >"$key" # which any user can read: what keeps it away is the sandbox
 cp "$1" "$work/grade" # where an ordinary user can read it
 
 fail() { echo "check-sandbox: $*" >&2; exit 1; }
 
-awk -v to="$work" -v solution="$solution" -v relative="../../..$solution" -v results="$results" -v canary="$canary" '
+awk -v to="$work" -v solution="$solution" -v relative="../../..$solution" -v results="$results" -v key="$key" -v canary="$canary" '
 function finish() {
     if (!file) return
     if (text !~ /static void attack\(/) text = text "static void attack(void) {}\n"
@@ -41,7 +42,7 @@ function finish() {
     text = "#include \"exercise.h\"\n#include <stdio.h>\nstatic int worked __attribute__((unused));\n"
     next
 }
-{ gsub(/@SOLUTION@/, solution); gsub(/@RELATIVE@/, relative); gsub(/@RESULTS@/, results); gsub(/@CANARY@/, canary)
+{ gsub(/@SOLUTION@/, solution); gsub(/@RELATIVE@/, relative); gsub(/@RESULTS@/, results); gsub(/@KEY@/, key); gsub(/@CANARY@/, canary)
   text = text $0 "\n" }
 END { finish() }' tests/sandbox/attacks.txt
 
@@ -50,7 +51,7 @@ grade() {
     rm -f "$canary" "$results" && : >"$results" && chmod 666 "$results"
     status=0
     # shellcheck disable=SC2086
-    timeout 120 $as "$work/grade" --compile "$compile" --runners "$runners" --seed 4711 --seconds 4 --sandbox "$2" "$1" \
+    timeout 120 $as "$work/grade" --compile "$compile" --runners "$runners" --seed 4711 --seconds 4 --key "$key" --id ada --sandbox "$2" "$1" \
         >"$work/said" 2>&1 || status=$?
     [ $status -le 1 ] || { cat "$work/said"; fail "$1: status $status"; }
     got=wrong

@@ -70,18 +70,36 @@ static const char *const bug_names[BUGS] = {NAME(DV_FROM_P),
                                             NAME(DK_NOT_TRANSPOSED)};
 #undef NAME
 
-/* The order is drawn, always with the same seed: who reads this does not know which is which. */
-static void plant(mistake planted[PLANTED])
+/* Ten groups of mistakes, as they follow each other in exercise.h; the number in each, and the one of it that is planted
+ * in what is published. */
+static const struct {
+    int size;
+    bug published;
+} groups[PLANTED] = {{3, DV_FROM_P},        {3, DROPOUT_UNSCALED}, {3, DELTA_OF_ONES},
+                     {3, DELTA_ROW_BEFORE}, {2, DIAGONAL},         {2, SIGN},
+                     {2, KEY_FEWER},        {3, NO_SCALE_IN_DK},   {2, DQ_LAST},
+                     {2, DK_NOT_TRANSPOSED}};
+
+/* One of each group, in an order that is drawn: from the ticket; without one, always the same ten and the same order.
+ * Who reads this does not know which is which. */
+static void plant(uint64_t ticket, bug planted[PLANTED])
 {
-    static const bug some[PLANTED] = {
-        DV_FROM_P, DROPOUT_UNSCALED, DELTA_OF_ONES,  DELTA_ROW_BEFORE, DIAGONAL,
-        SIGN,      KEY_FEWER,        NO_SCALE_IN_DK, DQ_LAST,          DK_NOT_TRANSPOSED};
-    grading order = {.state = 8};
-    for (int b = 0; b < PLANTED; b++) {
-        const int other = draw_size(&order, 0, b);
+    grading drawn = {.state = ticket ? ticket : 8};
+    for (int b = 0, first = 1; b < PLANTED; first += groups[b++].size) {
+        const bug one = ticket ? (bug)draw_size(&drawn, first, first + groups[b].size - 1)
+                               : groups[b].published;
+        const int other = draw_size(&drawn, 0, b);
         if (other < b) planted[b] = planted[other];
-        planted[other] = of_bug[some[b]];
+        planted[other] = one;
     }
+}
+
+void print_planted(uint64_t ticket)
+{
+    bug planted[PLANTED];
+    plant(ticket, planted);
+    for (int b = 0; b < PLANTED; b++)
+        printf("%d %s: %s\n", b, bug_names[planted[b]], mistakes_texts[of_bug[planted[b]]].name);
 }
 
 /* What a check is run on: the right backward, those with a mistake, and the right one once more, of the
@@ -319,8 +337,10 @@ void grade_bugs(grading *g)
     script s = {.calls = 0};
     static bugs x; /* its hints are printed later */
     enum { ARGUMENTS = 7 + BUG_ARRAYS };
+    bug planted_bugs[PLANTED];
     x = (bugs){.checks = 0};
-    plant(x.planted);
+    plant(g->ticket, planted_bugs);
+    for (int b = 0; b < PLANTED; b++) x.planted[b] = of_bug[planted_bugs[b]];
     steps *a = draw_problem_of_bugs(g, x.planted);
     x.a = a;
     double arguments[ARGUMENTS] = {a->p.T, a->p.N, a->p.D, a->p.Dv, a->p.scale, a->p.dropout};

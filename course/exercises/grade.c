@@ -9,6 +9,7 @@
  * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
 #include "results.h"
+#include "roster.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -17,10 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0;
+static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0, answers = 0;
+static uint64_t ticket;
 static double seconds = 5;
 static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on",
-                  *only;
+                  *only, *ticket_text, *key, *id;
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
      "which one; -1: as the name of the file says"},
@@ -33,6 +35,12 @@ static const option options[] = {
     {"sandbox", NULL, NULL, &confined, 0, 0, "on, off, or require: see sandbox.h"},
     {"only", NULL, NULL, &only, 0, 0,
      "the exercises assigned, and their points: 0,1,3:20; else all"},
+    {"ticket", NULL, NULL, &ticket_text, 0, 0,
+     "E8: sixteen digits that say which mistakes are planted"},
+    {"key", NULL, NULL, &key, 0, 0,
+     "E8: the file with the key of the course; the ticket follows from it ..."},
+    {"id", NULL, NULL, &id, 0, 0, "... and from whose file it is"},
+    {"answers", &answers, NULL, NULL, 0, 0, "print the ticket and the answers of E8"},
     {"table", &table, NULL, NULL, 0, 0, "a table of all files"},
     {"results", NULL, NULL, &json, 0, 0, "write results.json here, in Gradescope's format"},
     {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},
@@ -144,7 +152,7 @@ static void print_row(const submission *x)
         n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s%s%.*s", n ? ", " : "",
                       q->of->name, kind_names[q->kind], name ? ": " : "", length, name ? name : "");
     }
-    printf("%-32s %d of %d   ", shown(x->name), right_ones(x), quantities(x->which));
+    printf("%-32s %d of %d   ", roster_shown(x->name), right_ones(x), quantities(x->which));
     print_wrapped(line, 42, 42);
 }
 
@@ -293,10 +301,10 @@ static int which_exercise(const char *path, const totals *all)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const int which = chosen >= 0 ? chosen : exercise_of(name);
     if (table && which < 0)
-        printf("%-32s is no exercise: its name must begin with e0 to e%d\n", shown(name),
+        printf("%-32s is no exercise: its name must begin with e0 to e%d\n", roster_shown(name),
                EXERCISES - 1);
     else if (table && all->seen[which])
-        printf("%-32s is another file of E%d: not graded\n", shown(name), which);
+        printf("%-32s is another file of E%d: not graded\n", roster_shown(name), which);
     else if (which < 0)
         fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
                 EXERCISES - 1);
@@ -315,7 +323,7 @@ static void grade_file(submission *x, const char *path, totals *all, results *r)
     if (which < 0) return;
     open_submission(x, path, which);
     for (int k = 0; k < seeds; k++) {
-        grade_submission(x, (uint64_t)seed + (uint64_t)k);
+        grade_submission(x, (uint64_t)seed + (uint64_t)k, ticket);
         if (expect)
             all->bad += compare(x);
         else if (!table)
@@ -341,6 +349,26 @@ static void hide_seed(int argc, char **argv)
     }
 }
 
+/* By which the mistakes of E8 are chosen; 0: those that are published */
+static uint64_t read_ticket(void)
+{
+    char *end = NULL;
+    if (!key != !id || (key && ticket_text)) {
+        fprintf(stderr, "grade: --key and --id belong together, and take the place of --ticket\n");
+        exit(2);
+    }
+    if (key) {
+        const course_key k = course_key_read(key);
+        return course_key_number(&k, "E8", id);
+    }
+    if (!ticket_text) return 0;
+    const uint64_t number = strtoull(ticket_text, &end, 16);
+    if (strlen(ticket_text) == 16 && strspn(ticket_text, "0123456789abcdef") == 16) return number;
+    fprintf(stderr, "grade: --ticket %s: a ticket has sixteen digits, 0 to 9 and a to f\n",
+            ticket_text);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     int first =
@@ -348,6 +376,12 @@ int main(int argc, char **argv)
                       "usage: grade [options] file.c ...\n"
                       "Grades solutions of the exercises; docs/exercises.md explains them.\n",
                       options, 100000);
+    ticket = read_ticket();
+    if (answers) {
+        printf("ticket %016llx\n", (unsigned long long)ticket);
+        print_planted(ticket);
+        return finish(0);
+    }
     if (first == argc && !table) {
         fprintf(stderr, "grade: no file is named; try --help\n");
         return 2;

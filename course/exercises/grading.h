@@ -38,6 +38,7 @@ typedef struct {
     const char *file;    /* its source */
     double seconds;      /* its time limit */
     uint64_t seed, state;
+    uint64_t ticket; /* E8: from which it is drawn what is planted; 0: what is published */
     char sizes[200]; /* "N = 5" */
     grade of[MAX_GRADES];
     int grades;
@@ -61,6 +62,7 @@ void grade_row(grading *g);
 void grade_delta(grading *g);
 void grade_online(grading *g);
 void grade_bugs(grading *g);
+void print_planted(uint64_t ticket); /* the answers of E8 */
 void grade_kernel(grading *g);
 void grade_tokens(grading *g);
 

@@ -19,7 +19,4 @@ void open_results(results *r, const char *path, const assignment *of, const char
 void write_submission(results *r, const submission *x);
 void write_missing(results *r, int which, const char *why); /* there is no file */
 bool close_results(results *r);
-
-/* The text without what moves a cursor or is no UTF-8, as at_show shows it; the fifth call overwrites it. */
-const char *shown(const char *text);
 #endif

@@ -146,7 +146,7 @@ void open_submission(submission *x, const char *path, int which)
     compile_submission(x);
 }
 
-void grade_submission(submission *x, uint64_t seed)
+void grade_submission(submission *x, uint64_t seed, uint64_t ticket)
 {
     x->g = (grading){.program = compiled,
                      .file = x->path,
@@ -154,6 +154,7 @@ void grade_submission(submission *x, uint64_t seed)
                      .seconds = seconds,
                      .seed = seed,
                      .state = seed,
+                     .ticket = ticket,
                      .which = x->which};
     if (x->compiled)
         exercises[x->which].grade(&x->g);

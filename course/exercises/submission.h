@@ -21,7 +21,7 @@ int exercise_of(const char *name);
 
 /* Compiles the file, unless it is a link, no file, empty or larger than a megabyte; the next grade_submission runs what was made, with this seed, until it is closed. */
 void open_submission(submission *x, const char *path, int which);
-void grade_submission(submission *x, uint64_t seed);
+void grade_submission(submission *x, uint64_t seed, uint64_t ticket); /* ticket: see grading.h */
 void close_submission(submission *x);
 
 extern const char *const kind_names[]; /* "exact", of a verdict_kind */
