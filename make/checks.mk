@@ -32,14 +32,14 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 
 # A fuzzer tries inputs that reach code which no input before has reached.
 fuzzer := $(B)/tests/fuzz/files
-fuzz: ## any bytes as .npy, safetensors, .npz, deflated data and vocabularies: read or refused? SECONDS=30 each; needs clang
+fuzz: ## any bytes as .npy, safetensors, .npz, deflated data, vocabularies and JSON: read or refused? SECONDS=30 each; needs clang
 	$(call tool,clang,clang)
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c course/arrays.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
-$(B)/tests/fuzz/files.o: extra = -Itests
+$(B)/tests/fuzz/files.o: extra = -Itests -Icourse
 
 coverage: ## lines of src/ reached by tests and gradient checks, per file
 	@find build -path '*-coverage/*' -name '*.gcda' -delete 2>/dev/null || true

@@ -7,6 +7,7 @@
  *     gpt2           at_tokenizer_gpt2 of a vocab.json, a byte 0 and a merges.txt
  *     llama2         at_tokenizer_llama2
  *     tokenizer      at_tokenizer_of_text
+ *     arrays         arrays_read of course/arrays.h: JSON, and all of the first three
  *
  * The program is one of these by its name.  `files --seeds FOLDER` writes the golden files of the
  * tests to FOLDER/npy, FOLDER/npz ..., to begin with.  make fuzz does all of this. */
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arrays.h"
 #include "attic_op.h"
 #include "io/inflate.h"
 #include "io/npy.h"
@@ -247,6 +249,21 @@ static void fuzz_tokenizer(const uint8_t *bytes, size_t n)
     free(text);
 }
 
+static void fuzz_arrays(const uint8_t *bytes, size_t n)
+{
+    static int fd = -1;
+    char path[64];
+    at_tape *t = at_open(ATTIC_F64, 1);
+    arrays all = {.n = 0};
+    const bool good = arrays_read(t, memory_file(&fd, path, bytes, n), &all);
+    require(good == at_ok(t), "arrays or an error");
+    check_tape(t, n, (size_t)16 * AT_INFLATE_RATIO);
+    for (int k = 0; k < all.n; k++)
+        require(all.of[k].x && arrays_find(&all, all.of[k].name) == &all.of[k],
+                "found by its name");
+    close_tape(t);
+}
+
 static const struct {
     const char *name;
     void (*fuzz)(const uint8_t *, size_t);
@@ -256,7 +273,8 @@ static const struct {
               {"inflate", fuzz_inflate},
               {"gpt2", fuzz_gpt2},
               {"llama2", fuzz_llama2},
-              {"tokenizer", fuzz_tokenizer}};
+              {"tokenizer", fuzz_tokenizer},
+              {"arrays", fuzz_arrays}};
 enum { N_TARGETS = sizeof target / sizeof *target };
 static int chosen = -1;
 
@@ -303,6 +321,16 @@ static void write_tokenizers(const char *folder)
     at_close(t);
 }
 
+/* Of each kind one file; of JSON what it may hold */
+static void write_arrays(const char *folder)
+{
+    static const char json[] = "{\"Q\": [[[1, -2.5e-3], [0, -Infinity]], [[NaN, 1], [2, 3]]],\n"
+                               "\"mask\": [true, false], \"scale\": 0.125}";
+    write_seed(folder, "arrays", 0, json, sizeof json - 1, -1);
+    write_seed(folder, "arrays", 1, npy_rows[0].bytes, npy_rows[0].size, -1);
+    write_seed(folder, "arrays", 2, tensors_rows[0].bytes, tensors_rows[0].size, -1);
+}
+
 static void write_seeds(const char *folder)
 {
     for (int i = 0; i < N_TARGETS; i++) {
@@ -322,6 +350,7 @@ static void write_seeds(const char *folder)
         write_seed(folder, "inflate", i, r->bytes, r->packed, r->size);
     }
     write_tokenizers(folder);
+    write_arrays(folder);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
