@@ -4,6 +4,10 @@ gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="
 	+@$(on_all_cores) $(B)/examples/gpt
 	@$(B)/examples/gpt train $(ARGS) $(TEXT)
 
+patterns: ## which patterns have the heads of the model that `make gpt` trained?  Their picture in out/patterns.svg
+	+@$(on_all_cores) $(B)/examples/patterns
+	@$(B)/examples/patterns $(ARGS) out/gpt/best.safetensors out/patterns.svg
+
 lora_texts = docs/attention.md $(wildcard src/attention/*.c)
 lora: ## train a small model on English, fine-tune it on C by adapters; others: make run-lora ARGS="FIRST OTHER"
 	+@$(on_all_cores) $(B)/examples/lora
@@ -33,4 +37,4 @@ check-benches: benches ## run the small rows of every benchmark once: do they st
 	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
 	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
 	        { echo "bench_gemm takes --threads '$$n'"; exit 1; }; done
-.PHONY: gpt lora graph bench performance check-benches
+.PHONY: gpt patterns lora graph bench performance check-benches

@@ -325,6 +325,15 @@ gpt_resumes() {
     ends 2 'training is rows 2 there, but rows 3 here' gpt train --out "$work/whole" $options --dropout 0.1 --rows 3 README.md >"$work/output"
 }
 
+# The patterns of the heads of that model
+gpt_has_patterns() {
+    "$programs/patterns" --line 'many words: here' "$work/whole/best.safetensors" "$work/patterns.svg" >"$work/output" &&
+        grep -Eq '^    0,   1 ( +[01]\.[0-9][0-9]){5}$' "$work/output" && grep -q '^  global .* head [01] of layer 0, ' "$work/output" &&
+        grep -q '>local: head [01] of layer 0, ' "$work/patterns.svg" || { echo "    patterns"; return 1; }
+    ends 2 'say which model' patterns >"$work/output" &&
+        ends 2 'the line must have 16 to 64 bytes' patterns --line short "$work/whole/best.safetensors" >"$work/output"
+}
+
 # gpt begins with weights in GPT-2's and Llama's names, and says what is wrong.
 gpt_begins() {
     awk 'BEGIN { while (n++ < 1200) printf "abcdefghijklmnopqrs" }' >"$work/letters.txt"
@@ -490,6 +499,8 @@ echo "  trace, 1000 random settings"
 trace_everywhere || failed=$((failed + 1))
 echo "  gpt, stopped and resumed"
 gpt_resumes || failed=$((failed + 1))
+echo "  gpt, the patterns of its heads"
+gpt_has_patterns || failed=$((failed + 1))
 echo "  gpt, first weights and wrong options"
 gpt_begins || failed=$((failed + 1))
 echo "  reverse, induction, digits, lora: wrong input, claims, a signal"
