@@ -7,6 +7,8 @@
 #
 # Then the same without sanitizers, for those whose verdict needs none; the status and results.json of
 # grade-all; what is wrong in a command line.  CC is the compiler.
+#
+# What HINT=4 shows is what skeleton.awk makes of the solutions; WRITE=1 writes it, and checks nothing else.
 set -eu
 cd "$(dirname "$0")/.."
 grade=$1 compile=$2 runners=$3 folder=course/exercises
@@ -42,6 +44,18 @@ expected() {
     cat "$work/said0" "$work/said1" "$work/said2"
     [ $bad -eq 0 ] || fail "these verdicts are not as expected"
 }
+
+{
+    echo "/* skeletons.c -- the loops of the solutions, for HINT=4: made by skeleton.awk. */"
+    echo '#include "grading.h"'
+    printf '\n// clang-format off\nconst skeleton skeletons[] = {\n'
+    for n in 0 1 2 3 4 5 6 7 8 9 10; do
+        awk -v n=$n -f $folder/skeleton.awk $folder/e${n}_*.c $folder/solutions/e$n.c
+    done
+    printf '{0},\n};\n'
+} >"$work/skeletons.c"
+[ -z "${WRITE:-}" ] || { cp "$work/skeletons.c" $folder; exit; }
+cmp "$work/skeletons.c" $folder/skeletons.c || fail "skeletons.c is not of these solutions: WRITE=1 writes it"
 
 sandbox=on wrong=$work/wrong
 mkdir "$wrong"
@@ -144,6 +158,9 @@ ends 1 'Hint 2 for dS' --hint 2 --seed 5 "$wrong"/e3_no_delta.c
 ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' "$wrong"/e3_no_delta.c
 ends 1 '\] = sum_j dP\[j\] J\[j,k' "$wrong"/e3_last_term_with_J.c
 ends 1 'Hint 1 for dQ' --hint 1 $folder/e7_without_the_matrix.c
+ends 1 'dQ\[i \* D + d\] += dR \* ____;' --hint 4 $folder/e6_delta.c
+ends 1 'static void add_product' --hint 4 $folder/e10_block.c
+ends 1 'Hint 4 for upstream: it has no loops to show' --hint 4 $folder/e3_softmax.c
 ends 1 'first quantity that is wrong is' --hint 1 "$wrong"/e8_rows_of_dS_for_all.c
 ends 1 'No hint for dP: first, the program must come to its end' --hint 1 "$wrong"/e5_aborts.c
 ends 1 'No hint for scale dx: first, the program must compile' --hint 1 "$wrong"/e1_semicolon_missing.c

@@ -28,7 +28,8 @@ static const option options[] = {
      "which one; -1: as the name of the file says"},
     {"seed", &seed, NULL, NULL, -1, 1e9, "what is drawn; -1: something new each time"},
     {"seeds", &seeds, NULL, NULL, 1, 1e6, "how many, one after the other"},
-    {"hint", &hint, NULL, NULL, 0, HINTS, "1: which step, 2: which term, 3: the line with a blank"},
+    {"hint", &hint, NULL, NULL, 0, HINTS + 1,
+     "1: which step, 2: which term, 3: the line with a blank, 4: all loops"},
     {"seconds", NULL, &seconds, NULL, 0.1, 1e4, "the time limit of a submission"},
     {"compile", NULL, NULL, &compiler, 0, 0, "the compiler and its flags"},
     {"runners", NULL, NULL, &runners, 0, 0, "the folder of the runners, and of include/exercise.h"},
@@ -85,6 +86,20 @@ static void print_lines(const char *title, const char *text, int most, int left_
     if (left_out) printf("    | ... %d more line%s\n", left_out, left_out > 1 ? "s" : "");
 }
 
+/* The functions that compute a quantity, with their loops alone */
+static void print_skeletons(int which, const exercise_part *of)
+{
+    bool found = false;
+    for (const skeleton *s = skeletons; s->text; s++) {
+        if (s->which != which || !(s->blanks & of->blanks)) continue;
+        char title[60];
+        snprintf(title, sizeof title, "Hint %d for %s:", HINTS + 1, of->name);
+        print_lines(title, s->text, INT_MAX, 0);
+        found = true;
+    }
+    if (!found) printf("  Hint %d for %s: it has no loops to show\n", HINTS + 1, of->name);
+}
+
 /* The first quantity that is not right, and the first of every function that needs nothing of it. */
 static void print_hints(const submission *x)
 {
@@ -101,11 +116,12 @@ static void print_hints(const submission *x)
         }
         given = true;
         const char *const *hints = q->hint ? q->hint : of->hint;
-        for (int level = 0; level < hint; level++) {
+        for (int level = 0; level < hint && level < HINTS; level++) {
             int column = printf("  Hint %d for %s: ", level + 1, of->name);
             print_wrapped(hints[level], column, 4);
             if (level == 1 && q->mistake[0]) printf("    %s\n", q->mistake);
         }
+        if (hint > HINTS) print_skeletons(x->which, of);
     }
 }
 

@@ -53,6 +53,14 @@ typedef struct {
 } exercise;
 extern const exercise exercises[EXERCISES];
 
+/* One function of the solution of exercise `which`, with its loops alone: what follows the hints. */
+typedef struct {
+    int which;
+    unsigned blanks; /* of this function, as in exercise_part */
+    const char *text;
+} skeleton;
+extern const skeleton skeletons[]; /* up to one without a text */
+
 void grade_derivative(grading *g);
 void grade_used_twice(grading *g);
 void grade_matmul(grading *g);
