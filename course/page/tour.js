@@ -598,7 +598,7 @@ export function tourView(context, tour) {
             next.textContent = say('tour.continue')
             next.className = 'main'
             away.hidden = built < count - 1
-            if (moves) (next.hidden ? away : next).focus()
+            if (moves) (next.hidden ? away : next).focus({ preventScroll: true })
         })
         body.replaceChildren(view.element)
     }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openPage, pagePath, wasmPath } from './browser.mjs'
+import { openPage, pagePath, showLink, wasmPath, writeNow } from './browser.mjs'
 import { longer } from './pseudo.mjs'
 import { screens, showScreen } from './screens.mjs'
 
@@ -87,6 +87,65 @@ test('the longer language has 40 % more letters, and the same places and tags', 
     for (const kept of ['<b>', '</b>', '{word}', '{loss}', 'dS_ij = P_ij .'])
         assert.ok(long.includes(kept), `${kept} in ${long}`)
 })
+
+// In the page: numbers beside each other in a row, with less than this many pixels between their digits.
+function touching(least) {
+    const found = [],
+        ends = new Map() // of the row of a table, where its last number ends
+    for (const td of document.querySelectorAll('#view tbody td')) {
+        if (!td.checkVisibility() || !td.textContent.trim()) continue
+        const range = document.createRange()
+        range.selectNodeContents(td)
+        const { left, right } = range.getBoundingClientRect(),
+            before = ends.get(td.parentElement)
+        if (before !== undefined && left - before < least)
+            found.push(`${td.getAttribute('aria-label')} stands ${left - before} px from the one before`)
+        ends.set(td.parentElement, right)
+    }
+    return { found, rows: ends.size }
+}
+
+for (const width of [320, 1280])
+    test(`the numbers of 8 x 8 do not touch, at ${width} px`, async () => {
+        const { hash } = screens.find(({ name }) => name === 'free-all')
+        const page = await openPage({ hash, width, height: 800 })
+        // A narrow window has one matrix at a time.
+        for (const name of width > 320 ? [''] : ['dS', 'P', 'S', 'dQ', 'dV']) {
+            if (name) await page.locator(`.strip button[data-go="${name}"]`).click()
+            await writeNow(page)
+            const { found, rows } = await page.evaluate(touching, 5)
+            assert.ok(rows >= 8, `${name}: ${rows} rows`)
+            assert.deepEqual(found, [], name)
+        }
+    })
+
+for (const width of [320, 360, 1280])
+    test(`what the strip of the steps says is at least 12 px high, at ${width} px`, async () => {
+        const page = await openPage({ width, height: 740 })
+        for (const hash of ['', '#screen=dS', '#screen=mask', '#screen=block-inside', '#view=free']) {
+            await showLink(page, hash)
+            const sizes = await page.$$eval('.strip *', (list) =>
+                list
+                    .filter((e) => [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+                    .map((e) => parseFloat(getComputedStyle(e).fontSize)),
+            )
+            assert.ok(sizes.length > 15, hash)
+            assert.ok(Math.min(...sizes) >= 12, `${hash}: ${Math.min(...sizes)} px`)
+        }
+    })
+
+for (const [width, height] of [
+    [1280, 800],
+    [1440, 900],
+])
+    test(`the triangle beside dS is not cut by the fold, at ${width} x ${height}`, async () => {
+        const page = await openPage({ width, height, hash: '#screen=dS' })
+        const bottom = (selector) =>
+            page.$eval(selector, (e) => e.getBoundingClientRect().bottom)
+        const fold = await page.$eval('.dock', (e) => e.getBoundingClientRect().top)
+        assert.ok((await bottom('.triangle svg')) <= fold)
+        assert.ok((await bottom('.onward')) <= fold)
+    })
 
 test('the parts of the page stand in one line, in a narrow window, too', async () => {
     const page = await openPage()
