@@ -239,6 +239,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-gcc14 check-single check-dist
 	$(sub) check-long check-programs
 	$(sub) check-exercises SEEDS=100
+	$(sub) check-class STUDENTS=100
 	$(sub) check-crash check-kill N=500
 	$(sub) sanitize
 	$(sub) tsan

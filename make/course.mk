@@ -12,7 +12,7 @@ exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/inclu
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises --sandbox $(or $(SANDBOX),on) \
     $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT)) \
-    $(if $(TICKET),--ticket $(TICKET)) $(if $(KEY),--key "$(KEY)" --id "$(ID)")
+    $(if $(TICKET),--ticket $(TICKET)) $(if $(KEY),--key "$(KEY)" $(if $(ID),--id "$(ID)"))
 $(B)/exercises/sanitizers: $(B)/flags
 	@mkdir -p $(@D)
 	@with="-fsanitize=address,undefined -fno-sanitize-recover=all"; \
@@ -52,11 +52,17 @@ grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a 
 	@set -- "$(or $(DIR),course/exercises)"/e[0-9]*.c; [ -e "$$1" ] || [ -L "$$1" ] || set --; \
 	    $(grade_run) $(if $(ONLY),--only '$(ONLY)') --table --results "$(or $(RESULTS),out/results.json)" "$$@"
 
+grade-class: $(grade) $(exercise_runners) ## grade DIR=folder, which has one for each student: OUT=folder/grades.csv; ONLY, IDS, DUE, TIMES, KEY, SEED
+	@$(grade_run) $(if $(ONLY),--only '$(ONLY)') --class "$(DIR)" --out "$(or $(OUT),out/class)" $(if $(IDS),--ids "$(IDS)") \
+	    $(if $(DUE),--due "$(DUE)") $(if $(TIMES),--times "$(TIMES)")
+
 check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
+check-class: $(grade) $(exercise_runners) ## is a whole class graded, whatever they hand in? STUDENTS=100 made-up ones, in ten minutes
+	@sh scripts/check-class.sh $(grade) "$(exercise_compile)" $(B)/exercises $(STUDENTS)
 check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not
 	@sh scripts/check-sandbox.sh $(grade) "$(exercise_compile)" $(B)/exercises
-.PHONY: exercise-8-answers grade-all check-exercises check-sandbox
+.PHONY: exercise-8-answers grade-all grade-class check-exercises check-class check-sandbox
 
 # ---- the page --------------------------------------------------------------------------------
 

@@ -130,7 +130,7 @@ ends 0 '^2 of 2 files are all right, 10 of 10 points' --only 1,3:5 --table --res
 [ "$(grep -c '"score": 1.25, "max_score": 1.25' "$work/two.json")" -eq 4 ] && [ "$(grep -c '"max_score"' "$work/two.json")" -eq 9 ] ||
     fail "what is not assigned is in results.json, or E3 is not worth 5 points"
 ends 1 '^0 of 2 files are all right, 0 of 9 points' --only 1,3 --table $folder/solutions/e2.c
-for list in 11 1,1 1: 1:x 3x 1, ''; do ends 2 'a list like 0,1,3:20' --only "$list" $folder/solutions/e1.c; done
+for list in 11 1,1 1: 1:x 3x '1,' ''; do ends 2 'a list like 0,1,3:20' --only "$list" $folder/solutions/e1.c; done
 # In a table what cannot be graded stops nothing.
 mkdir "$work/odd"
 ln -s "$PWD/$folder/solutions/e1.c" "$work/odd/e1_link.c"

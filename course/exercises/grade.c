@@ -8,8 +8,8 @@
  * this program is in there, and of attic what E8 and E9 need.  Every run draws new sizes and numbers, unless
  * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
+#include "class.h"
 #include "results.h"
-#include "roster.h"
 #include "sandbox.h"
 
 #include <errno.h>
@@ -22,7 +22,8 @@ static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0, a
 static uint64_t ticket;
 static double seconds = 5;
 static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on",
-                  *only, *ticket_text, *key, *id;
+                  *only, *ticket_text, *key, *id, *class_folder, *out = "out/class", *ids, *due,
+                  *times;
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
      "which one; -1: as the name of the file says"},
@@ -43,6 +44,12 @@ static const option options[] = {
     {"id", NULL, NULL, &id, 0, 0, "... and from whose file it is"},
     {"answers", &answers, NULL, NULL, 0, 0, "print the ticket and the answers of E8"},
     {"table", &table, NULL, NULL, 0, 0, "a table of all files"},
+    {"class", NULL, NULL, &class_folder, 0, 0, "grade this folder, which has one for each student"},
+    {"out", NULL, NULL, &out, 0, 0, "a class: where grades.csv is written, and results/"},
+    {"ids", NULL, NULL, &ids, 0, 0, "a class: a file with the ids of all students, one in a line"},
+    {"due", NULL, NULL, &due, 0, 0, "a class: until when it is in time, 2026-12-01 23:59"},
+    {"times", NULL, NULL, &times, 0, 0,
+     "a class: a file of lines ada,TIME; else the times of the files"},
     {"results", NULL, NULL, &json, 0, 0, "write results.json here, in Gradescope's format"},
     {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},
     {0}};
@@ -369,11 +376,11 @@ static void hide_seed(int argc, char **argv)
 static uint64_t read_ticket(void)
 {
     char *end = NULL;
-    if (!key != !id || (key && ticket_text)) {
+    if ((!key != !id && !class_folder) || (key && ticket_text)) {
         fprintf(stderr, "grade: --key and --id belong together, and take the place of --ticket\n");
         exit(2);
     }
-    if (key) {
+    if (key && id) {
         const course_key k = course_key_read(key);
         return course_key_number(&k, "E8", id);
     }
@@ -383,6 +390,24 @@ static uint64_t read_ticket(void)
     fprintf(stderr, "grade: --ticket %s: a ticket has sixteen digits, 0 to 9 and a to f\n",
             ticket_text);
     exit(2);
+}
+
+static int grade_one_class(const assignment *of, const char *about)
+{
+    course_key k;
+    if (key) k = course_key_read(key);
+    const course_class c = {.folder = class_folder,
+                            .out = out,
+                            .ids = ids,
+                            .due = due,
+                            .times = times,
+                            .key = key ? &k : NULL,
+                            .seed = (uint64_t)seed,
+                            .about = about,
+                            .of = *of};
+    const int n = grade_class(&c);
+    printf("%d students: %s/grades.csv; %s\n", n, out, about);
+    return finish(0);
 }
 
 int main(int argc, char **argv)
@@ -398,7 +423,7 @@ int main(int argc, char **argv)
         print_planted(ticket);
         return finish(0);
     }
-    if (first == argc && !table) {
+    if (first == argc && !table && !class_folder) {
         fprintf(stderr, "grade: no file is named; try --help\n");
         return 2;
     }
@@ -410,6 +435,7 @@ int main(int argc, char **argv)
     begin_submissions(compiler, runners, seconds);
     if (seed < 0) seed = new_seed();
     snprintf(output, sizeof output, "seed %d; sandbox: %s", seed, sandbox_text());
+    if (class_folder) return grade_one_class(&all.of, output);
     open_results(&r, json, &all.of, output);
     submission *x = need(malloc(sizeof *x));
     for (int i = first; i < argc; i++) grade_file(x, argv[i], &all, &r);

@@ -1,0 +1,295 @@
+/* class.c -- a whole class: which file of each student counts, its grade, one line; see class.h. */
+#include "common/options.h"
+#include "class.h"
+#include "results.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* A file of some exercise, and when it was handed in */
+typedef struct {
+    char *name; /* from the student's folder on */
+    int which;
+    double time;
+} attempt;
+
+typedef struct {
+    const course_class *of;
+    const char *id;
+    attempt *at;
+    int attempts, others; /* files of no exercise */
+} student;
+
+static double due;        /* infinite: nothing is late */
+static roster time_lines; /* of the file of times */
+
+static void class_fail(const char *path, const char *why)
+{
+    fprintf(stderr, "grade: %s: %s\n", path, why);
+    exit(2);
+}
+
+/* ------------------------------------------------------------------ times --------------------- */
+
+bool read_time(const char *text, double *seconds)
+{
+    struct tm t = {.tm_isdst = -1};
+    char between = 0, sign = 0;
+    int n = 0, hours = 0, minutes = 0, end = 0;
+    double fraction;
+    if (sscanf(text, "%4d-%2d-%2d%c%2d:%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &between,
+               &t.tm_hour, &t.tm_min, &n) < 6)
+        return false;
+    const bool sane = t.tm_year >= 1970 && t.tm_mon >= 1 && t.tm_mon <= 12 && t.tm_mday >= 1 &&
+                      t.tm_mday <= 31 && t.tm_hour <= 23 && t.tm_min <= 59;
+    if (!sane || (between != ' ' && between != 'T')) return false;
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
+    text += n;
+    if (*text == ':' && isdigit((unsigned char)text[1])) {
+        text++;
+        if (!read_number(&text, true, &fraction) || fraction < 0 || fraction > 60) return false;
+        t.tm_sec = (int)fraction;
+    }
+    if (!*text) {
+        *seconds = (double)mktime(&t);
+        return true;
+    }
+    *seconds = (double)timegm(&t);
+    if (strcmp(text, "Z") == 0) return true;
+    if (sscanf(text, "%c%2d:%2d%n", &sign, &hours, &minutes, &end) < 3 || text[end]) return false;
+    if (sign != '+' && sign != '-') return false;
+    *seconds -= (sign == '+' ? 60 : -60) * (60.0 * hours + minutes);
+    return true;
+}
+
+/* "ada/e3_softmax.c,TIME": is it about this file, or this student? */
+static bool is_time_of(const char *line, const char *what, double *seconds)
+{
+    const char *comma = strrchr(line, ',');
+    const size_t n = (size_t)(comma - line);
+    return strlen(what) == n && strncmp(line, what, n) == 0 && read_time(comma + 1, seconds);
+}
+
+static double time_of(const student *x, const char *name, double of_file)
+{
+    char path[2 * PATH_MAX];
+    double seconds = of_file;
+    snprintf(path, sizeof path, "%s/%s", x->id, name);
+    for (int k = 0; k < time_lines.n; k++)
+        if (is_time_of(time_lines.line[k], path, &seconds)) return seconds;
+    for (int k = 0; k < time_lines.n; k++)
+        if (is_time_of(time_lines.line[k], x->id, &seconds)) return seconds;
+    return of_file;
+}
+
+static void read_times(const course_class *c)
+{
+    double unused;
+    due = INFINITY;
+    if (c->due && !read_time(c->due, &due)) class_fail(c->due, "is no time like 2026-12-01 23:59");
+    if (!c->times) return;
+    time_lines = roster_read(c->times);
+    for (int k = 0; k < time_lines.n; k++) {
+        const char *comma = strrchr(time_lines.line[k], ',');
+        if (!comma || !read_time(comma + 1, &unused))
+            class_fail(roster_shown(time_lines.line[k]), "is no line like ada,2026-12-01 23:59");
+    }
+}
+
+/* ------------------------------------------------------------------ what was handed in -------- */
+
+static void add_attempt(student *x, const char *name, const struct stat *is)
+{
+    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    const size_t n = strlen(last);
+    const int which = n > 2 && strcmp(last + n - 2, ".c") == 0 ? exercise_of(last) : -1;
+    if (which < 0) {
+        x->others++;
+        return;
+    }
+    if (!x->of->of.has[which]) return;
+    x->at = need(realloc(x->at, (size_t)(x->attempts + 1) * sizeof *x->at));
+    x->at[x->attempts++] = (attempt){
+        .name = need(strdup(name)), .which = which, .time = time_of(x, name, (double)is->st_mtime)};
+}
+
+enum { DEEPEST = 8 };
+
+/* All files in the folder x->id/inside, which ends in / or is empty.  False: it cannot be read. */
+static bool read_folder(student *x, const char *inside, int depth)
+{
+    char path[PATH_MAX], name[PATH_MAX];
+    struct stat is;
+    snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, inside);
+    DIR *folder = depth < DEEPEST ? opendir(path) : NULL;
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        if (e->d_name[0] == '.' || strcmp(e->d_name, "__MACOSX") == 0) continue;
+        const int n = snprintf(name, sizeof name, "%s%s", inside, e->d_name),
+                  m = snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, name);
+        if (n >= (int)sizeof name - 1 || m >= (int)sizeof path || lstat(path, &is) != 0) continue;
+        if (S_ISDIR(is.st_mode))
+            read_folder(x, strcat(name, "/"), depth + 1);
+        else
+            add_attempt(x, name, &is);
+    }
+    if (folder) closedir(folder);
+    return folder;
+}
+
+/* The newest in time; if none is, the newest.  NULL: there is none. */
+static const attempt *which_counts(const student *x, int which, int *attempts)
+{
+    const attempt *best = NULL;
+    *attempts = 0;
+    for (const attempt *a = x->at; a < x->at + x->attempts; a++) {
+        if (a->which != which) continue;
+        ++*attempts;
+        const bool late = a->time > due, best_late = best && best->time > due;
+        const bool newer = best && (a->time > best->time ||
+                                    (a->time == best->time && strcmp(a->name, best->name) > 0));
+        if (!best || (late == best_late ? newer : best_late)) best = a;
+    }
+    return best;
+}
+
+static void close_student(student *x)
+{
+    for (int k = 0; k < x->attempts; k++) free(x->at[k].name);
+    free(x->at);
+}
+
+/* ------------------------------------------------------------------ a line of the table ------- */
+
+/* The points of an exercise; its state is a cell. */
+static double grade_attempt(const student *x, int which, results *r, submission *s, char state[900])
+{
+    int attempts, n;
+    char path[PATH_MAX];
+    const attempt *a = which_counts(x, which, &attempts);
+    if (!a) {
+        write_missing(r, which, "there is no file");
+        snprintf(state, 900, "missing");
+        return 0;
+    }
+    snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, a->name);
+    open_submission(s, path, which);
+    grade_submission(s, x->of->seed, x->of->key ? course_key_number(x->of->key, "E8", x->id) : 0);
+    write_submission(r, s);
+    const int right = right_ones(s);
+    n = snprintf(state, 900, "%d of %d", right, quantities(which));
+    if (s->g.failure[0]) n += snprintf(state + n, 900 - (size_t)n, "; %.600s", s->g.failure);
+    if (a->time > due) n += snprintf(state + n, 900 - (size_t)n, "; late");
+    if (attempts > 1)
+        snprintf(state + n, 900 - (size_t)n, "; resubmitted: %.150s counts", roster_shown(a->name));
+    close_submission(s);
+    return x->of->of.points[which] * right / quantities(which);
+}
+
+static void grade_student(student *x, const char *state, FILE *table)
+{
+    const course_class *c = x->of;
+    char path[PATH_MAX], cells[EXERCISES][900];
+    double points[EXERCISES], sum = 0;
+    results r;
+    submission *s = need(malloc(sizeof *s));
+    snprintf(path, sizeof path, "%s/results/%s.json", c->out, x->id);
+    open_results(&r, path, &c->of, c->about);
+    for (int k = 0; k < EXERCISES; k++)
+        if (c->of.has[k]) sum += points[k] = grade_attempt(x, k, &r, s, cells[k]);
+    fprintf(table, "%s,\"%s", roster_cell(x->id), x->attempts ? state : "nothing submitted");
+    if (x->others) fprintf(table, "; other files: %d", x->others);
+    fprintf(table, "\",%.10g,%.10g", sum, all_points(&c->of));
+    for (int k = 0; k < EXERCISES; k++)
+        if (c->of.has[k]) fprintf(table, ",%.10g,%s", points[k], roster_cell(cells[k]));
+    fprintf(table, "\n");
+    printf("%-32s %.4g of %.4g points\n", x->id, sum, all_points(&c->of));
+    if (!close_results(&r)) exit(1);
+    free(s);
+}
+
+static void leave_out(const course_class *c, const char *id, FILE *table)
+{
+    char marked[PATH_MAX]; /* so that no program for tables takes it for a formula */
+    snprintf(marked, sizeof marked, "? %s", id);
+    fprintf(table, "%s,\"unreadable id\",0,%.10g", roster_cell(marked), all_points(&c->of));
+    for (int k = 0; k < EXERCISES; k++)
+        if (c->of.has[k]) fprintf(table, ",0,\"\"");
+    fprintf(table, "\n");
+    printf("%-32s unreadable id\n", roster_shown(id));
+}
+
+/* ------------------------------------------------------------------ all of them --------------- */
+
+/* The folders of the class, which are ids; how much else there is in *loose */
+static roster read_class(const course_class *c, int *loose)
+{
+    roster r = {.n = 0};
+    char path[PATH_MAX];
+    struct stat is;
+    DIR *folder = opendir(c->folder);
+    if (!folder) class_fail(c->folder, strerror(errno));
+    *loose = 0;
+    for (struct dirent *e; (e = readdir(folder));) {
+        if (e->d_name[0] == '.' || strcmp(e->d_name, "__MACOSX") == 0) continue;
+        snprintf(path, sizeof path, "%s/%s", c->folder, e->d_name);
+        if (lstat(path, &is) == 0 && S_ISDIR(is.st_mode))
+            roster_add(&r, e->d_name);
+        else
+            ++*loose;
+    }
+    closedir(folder);
+    return r;
+}
+
+static FILE *open_table(const course_class *c, char path[PATH_MAX])
+{
+    snprintf(path, PATH_MAX, "%s/results/x", c->out);
+    make_folders_for(path);
+    snprintf(path, PATH_MAX, "%s/grades.csv", c->out);
+    FILE *table = fopen(path, "w");
+    if (!table) class_fail(path, strerror(errno));
+    fprintf(table, "id,state,points,of");
+    for (int k = 0; k < EXERCISES; k++)
+        if (c->of.has[k]) fprintf(table, ",E%d,E%d state", k, k);
+    fprintf(table, "\n");
+    return table;
+}
+
+int grade_class(const course_class *c)
+{
+    char path[PATH_MAX];
+    int loose = 0, students = 0;
+    read_times(c);
+    roster all = read_class(c, &loose), list = {.n = 0};
+    if (c->ids) list = roster_read(c->ids);
+    for (int k = 0; k < list.n; k++) roster_add(&all, list.line[k]);
+    roster_sort(&all);
+    FILE *table = open_table(c, path);
+    for (int k = 0; k < all.n; k++) {
+        student x = {.of = c, .id = all.line[k]};
+        students++;
+        if (!roster_readable(x.id)) {
+            leave_out(c, x.id, table);
+            continue;
+        }
+        read_folder(&x, "", 0);
+        const bool unknown = c->ids && roster_find(&list, x.id) < 0;
+        grade_student(&x, unknown ? "unknown id" : "ok", table);
+        close_student(&x);
+        fflush(table);
+    }
+    if (!written(table, path, !ferror(table))) exit(1);
+    if (loose) printf("%d files are in no folder of a student, and are not graded\n", loose);
+    roster_close(&all);
+    roster_close(&list);
+    roster_close(&time_lines);
+    return students;
+}

@@ -1,0 +1,105 @@
+#!/bin/sh
+# check-class.sh GRADE COMPILE RUNNERS [STUDENTS [SECONDS]] -- a class is graded: so many made-up students (5), each with a
+# file of all exercises, solutions, wrong submissions of wrong.txt and files with blanks in turn, in at most so many
+# seconds.  And what students hand in besides: late, again, nothing, under names that nobody can read.
+set -eu
+cd "$(dirname "$0")/.."
+grade=$1 compile=$2 runners=$3 students=${4:-5} most=${5:-600} folder=$PWD/course/exercises
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C TZ=UTC
+
+fail() { echo "check-class: $*" >&2; exit 1; }
+
+# class OPTION...: the class in $work/class; the table is $work/out/grades.csv
+class() {
+    "$grade" --compile "$compile" --runners "$runners" --class "$work/class" --out "$work/out" "$@" >"$work/said" 2>&1 ||
+        { cat "$work/said"; fail "grading a class ends with an error"; }
+}
+
+# has LINE: it is in the table
+has() { grep -qxF -e "$1" "$work/out/grades.csv" || { cat "$work/out/grades.csv"; fail "no line is: $1"; }; }
+
+# ---- what students hand in -----------------------------------------------------------------------
+
+# hand_in FILE SUBMISSION TIME
+hand_in() {
+    mkdir -p "$(dirname "$work/class/$1")"
+    cp "$2" "$work/class/$1"
+    touch -d "$3" "$work/class/$1"
+}
+right=$folder/solutions stub=$folder in_time='2026-03-01 10:00' later='2026-03-01 11:00' late='2026-03-02 00:00'
+hand_in ada/e1_used_twice.c "$right"/e1.c "$in_time"
+hand_in ada/e3.c "$right"/e3.c "2026-03-01 23:59"
+hand_in bob/e1.c "$stub"/e1_used_twice.c "$in_time"    # again, and better
+hand_in bob/again/e1.c "$right"/e1.c "$later"
+hand_in bob/e3.c "$right"/e3.c "$late"
+hand_in cyd/e1.c "$right"/e1.c "$in_time"              # again, too late: the first one counts
+hand_in cyd/e1-1.c "$stub"/e1_used_twice.c "$late"
+hand_in cyd/notes.txt "$right"/e1.c "$in_time"
+hand_in cyd/e2.c "$right"/e2.c "$in_time"              # not assigned
+hand_in dan/e1.c /dev/null "$in_time"
+hand_in dan/.DS_Store /dev/null "$in_time"
+ln -s "$right"/e3.c "$work/class/dan/e3.c"
+touch -h -d "$in_time" "$work/class/dan/e3.c"
+mkdir "$work/class/eve" "$work/class/$(printf 'x\377')" "$work/class/=1+1" "$work/class/a
+b"
+hand_in "Müller, Zoë/e1.c" "$right"/e1.c "$in_time"
+hand_in fay/e3.c "$right"/e3.c "$in_time"
+hand_in loose.c "$right"/e3.c "$in_time"
+printf '\357\273\277# the class\nada\r\nbob\n\n  cyd \ndan\neve\ngus\nMüller, Zoë\n=2+2\n' >"$work/ids"
+
+class --only 1,3:8 --ids "$work/ids" --due '2026-03-01 23:59'
+has 'id,state,points,of,E1,E1 state,E3,E3 state'
+has '"ada","ok",13,13,5,"5 of 5",8,"4 of 4"'
+has '"bob","ok",13,13,5,"5 of 5; resubmitted: again/e1.c counts",8,"4 of 4; late"'
+has '"cyd","ok; other files: 1",5,13,5,"5 of 5; resubmitted: e1.c counts",0,"missing"'
+has '"dan","ok",0,13,0,"0 of 5; is empty",0,"0 of 4; is a link"'
+has '"eve","nothing submitted",0,13,0,"missing",0,"missing"'
+has '"gus","nothing submitted",0,13,0,"missing",0,"missing"'
+has '"fay","unknown id",8,13,0,"missing",8,"4 of 4"'
+has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
+[ "$(grep -c '^"? .*,"unreadable id",0,13,0,"",0,""$' "$work/out/grades.csv")" -eq 4 ] || fail "four ids cannot be read"
+[ "$(wc -l <"$work/out/grades.csv")" -eq 13 ] || fail "the table has not a line for each of twelve students"
+[ "$(find "$work/out/results" -type f | wc -l)" -eq 8 ] || fail "eight students have a results.json"
+grep -q '1 files are in no folder of a student' "$work/said" || fail "a file that is in no folder is not mentioned"
+grep -q 'seed [0-9]*; sandbox:' "$work/out/results/ada.json" || fail "results do not say how they can be repeated"
+
+# Times from a list, of a file and of a student, in other zones; without a due date nothing is late.
+printf 'bob,2026-03-01T20:00:00.5-04:00\nada,2026-03-01T23:58Z\nada/e3.c,2026-03-02T01:00+01:00\nfay,2026-03-02 00:00:01\n' >"$work/times"
+class --only 3 --due 2026-03-02T00:00Z --times "$work/times"
+has '"bob","ok",4,4,4,"4 of 4"'
+has '"ada","ok",4,4,4,"4 of 4"'
+has '"fay","ok",4,4,4,"4 of 4; late"'
+class --only 3
+has '"fay","ok",4,4,4,"4 of 4"'
+for wrong in --due=tomorrow --due=2026-13-01T10:00 --due=2026-03-01T10:00+x --times="$work/ids" --ids="$work/none" --class="$work/none"; do
+    "$grade" --class "$work/class" --out "$work/out" --runners "$runners" "$wrong" >/dev/null 2>&1 && fail "$wrong is taken"
+done
+rm -rf "$work/class"
+
+# ---- a whole class -------------------------------------------------------------------------------
+
+mkdir "$work/wrong"
+awk -v to="$work/wrong" -f course/exercises/plant.awk course/exercises/wrong.txt
+e=0
+while [ $e -le 10 ]; do
+    set -- "$stub"/e${e}_*.c "$right/e$e.c" "$work/wrong"/e${e}_*.c
+    n=1
+    while [ $n -le "$students" ]; do
+        file=$1 # every third is right, the others follow each other
+        [ $(((n + e) % 3)) -gt 0 ] || file=$right/e$e.c
+        shift
+        [ $# -gt 0 ] || set -- "$stub"/e${e}_*.c "$work/wrong"/e${e}_*.c
+        hand_in "$(printf 's%03d' $n)/e$e.c" "$file" "$in_time"
+        n=$((n + 1))
+    done
+    e=$((e + 1))
+done
+began=$(date +%s)
+class --seed 1
+took=$(($(date +%s) - began))
+[ "$(grep -c '"ok"' "$work/out/grades.csv")" -eq "$students" ] || fail "not all students are graded"
+awk -F, 'NR > 1 && $3 < 10 { bad = 1 } END { exit bad }' "$work/out/grades.csv" || fail "a third of all files is right, and somebody has less than 10 points"
+[ $took -le "$most" ] || fail "$students students took $took s, more than $most"
+echo "  $students students with eleven files each: graded in $took s"
