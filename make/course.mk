@@ -6,6 +6,9 @@ run-trace: $(trace) ## attention step by step, on given numbers: make run-trace 
 $(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict roster sha256) examples/common/options.c src/system/utf8.c)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
+$(worksheets): $(call objects,$(patsubst %,course/%.c,worksheets worksheet worksheet_page roster sha256 mistakes steps steps_text) examples/common/options.c src/system/utf8.c)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
+
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
 exercises := 0 1 2 3 4 5 6 7 8 9 10
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/include/exercise.h
@@ -56,13 +59,18 @@ grade-class: $(grade) $(exercise_runners) ## grade DIR=folder, which has one for
 	@$(grade_run) $(if $(ONLY),--only '$(ONLY)') --class "$(DIR)" --out "$(or $(OUT),out/class)" $(if $(IDS),--ids "$(IDS)") \
 	    $(if $(DUE),--due "$(DUE)") $(if $(TIMES),--times "$(TIMES)")
 
+worksheets: $(worksheets) ## a sheet and a key for each student: KEY=file IDS=file OUT=folder; ANSWERS="a.csv b.csv" grades what comes back
+	@$< --key "$(KEY)" --ids "$(IDS)" --out "$(or $(OUT),out/course)" $(ANSWERS)
+
 check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
 check-class: $(grade) $(exercise_runners) ## is a whole class graded, whatever they hand in? STUDENTS=100 made-up ones, in ten minutes
 	@sh scripts/check-class.sh $(grade) "$(exercise_compile)" $(B)/exercises $(STUDENTS)
+check-worksheets: $(worksheets) ## are sheets drawn from a key, and answers graded by it, whatever is in them?
+	@sh scripts/check-worksheets.sh $(worksheets)
 check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not
 	@sh scripts/check-sandbox.sh $(grade) "$(exercise_compile)" $(B)/exercises
-.PHONY: exercise-8-answers grade-all grade-class check-exercises check-class check-sandbox
+.PHONY: exercise-8-answers grade-all grade-class worksheets check-exercises check-class check-worksheets check-sandbox
 
 # ---- the page --------------------------------------------------------------------------------
 
@@ -77,7 +85,7 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/verdict% course/block_verdict.c,$(course_c)) examples/common/options.c) $(static)
+$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/verdict% course/block_verdict.c course/worksheet% course/roster.c course/sha256.c,$(course_c)) examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,-O2,--compress-relocations,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 

@@ -1,0 +1,241 @@
+/* worksheets.c -- a sheet for each student of a course, and the grades of what comes back.
+ *
+ *     worksheets --key course.key --ids ids.txt --out folder
+ *
+ * writes, for each id, students/ID/worksheet.html, students/ID/answers.csv (to fill in) and private/ID.html (the key).
+ *
+ *     worksheets --key course.key --ids ids.txt --out folder answers.csv ...
+ *
+ * reads lines of answers, "ada,dS q0 k1,0.22", and writes worksheets.csv, a line for each student, and
+ * worksheets_cells.csv, a line for each cell.  The sheets are drawn again from the key: nothing else is needed.  Of two
+ * lines for one cell the later one counts. */
+#include "common/options.h"
+#include "roster.h"
+#include "worksheet_page.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *key_file, *ids_file, *out = "out/course";
+static const option options[] = {
+    {"key", NULL, NULL, &key_file, 0, 0, "the file with the key of the course"},
+    {"ids", NULL, NULL, &ids_file, 0, 0, "the ids of all students, one in a line"},
+    {"out", NULL, NULL, &out, 0, 0, "the folder that is written to"},
+    {0}};
+
+enum { CELLS = 40 };
+
+static worksheet *sheet_of(const course_key *key, const char *id)
+{
+    worksheet *w = worksheet_draw(course_key_number(key, "worksheet", id));
+    if (w) return w;
+    fprintf(stderr, "worksheets: no memory\n");
+    exit(1);
+}
+
+static FILE *create(char path[PATH_MAX], const char *folder, const char *id, const char *file)
+{
+    snprintf(path, PATH_MAX, "%s/%s%s%s", out, folder, id, file);
+    make_folders_for(path);
+    FILE *f = fopen(path, "w");
+    if (f) return f;
+    written(f, path, false);
+    exit(1);
+}
+
+static void finish_file(FILE *f, const char *path, bool good)
+{
+    if (!written(f, path, good && !ferror(f))) exit(1);
+}
+
+/* ------------------------------------------------------------------ sheets -------------------- */
+
+static void write_sheets(const course_key *key, const char *id)
+{
+    char path[PATH_MAX];
+    worksheet *w = sheet_of(key, id);
+    FILE *f = create(path, "students/", id, "/worksheet.html");
+    finish_file(f, path, worksheet_page(f, w, id, false));
+    f = create(path, "private/", id, ".html");
+    finish_file(f, path, worksheet_page(f, w, id, true));
+    f = create(path, "students/", id, "/answers.csv");
+    fprintf(f, "id,cell,value\n");
+    for (int k = 0; k < worksheet_cells(); k++)
+        fprintf(f, "%s,%s,\n", roster_cell(id), worksheet_name(k));
+    finish_file(f, path, true);
+    worksheet_close(w);
+}
+
+/* ------------------------------------------------------------------ answers ------------------- */
+
+/* What was read about one student */
+typedef struct {
+    const char *id;
+    double answer[CELLS];
+    char unread[CELLS][40]; /* an answer that is no number */
+    int again, unknown;     /* answered twice; lines that name no cell */
+} reply;
+
+/* A cell of CSV without its quotes; it ends at `end`. */
+static void unquote(char *begin, char *end, char **text)
+{
+    char *to = begin;
+    *end = 0;
+    const bool quoted = *begin == '"';
+    for (char *from = begin + quoted; *from; from++) {
+        if (quoted && *from == '"' && *++from != '"') break;
+        *to++ = *from;
+    }
+    *to = 0;
+    *text = begin;
+}
+
+/* The id may hold commas: what is behind the last one is the value, before it the cell.  False: there are no three. */
+static bool split_line(char *line, char **id, char **cell, char **value)
+{
+    char *last = strrchr(line, ','), *before = last;
+    while (before && before > line && *--before != ',') continue;
+    if (!before || before == line) return false;
+    unquote(last + 1, last + strlen(last), value);
+    unquote(before + 1, last, cell);
+    unquote(line, before, id);
+    return true;
+}
+
+static void take_answer(reply *r, const char *cell, const char *value)
+{
+    const int k = worksheet_find(cell);
+    double x;
+    if (k < 0)
+        r->unknown++;
+    else if (value[strspn(value, " \t")]) {
+        if (!isnan(r->answer[k]) || r->unread[k][0]) r->again++;
+        r->unread[k][0] = 0;
+        r->answer[k] = worksheet_number(value, &x) ? x : (double)NAN;
+        if (isnan(r->answer[k])) snprintf(r->unread[k], sizeof r->unread[k], "%s", value);
+    }
+}
+
+/* Lines of students that are not known are counted. */
+static int take_answers(const char *path, reply *r, int n)
+{
+    roster lines = roster_read(path);
+    int strangers = 0;
+    for (int k = 0; k < lines.n; k++) {
+        char *id, *cell, *value;
+        if (k == 0 && strncmp(lines.line[k], "id,", 3) == 0) continue;
+        if (!split_line(lines.line[k], &id, &cell, &value)) {
+            fprintf(stderr, "%s: no line like ada,dS q0 k1,0.22: %s\n", path,
+                    roster_shown(lines.line[k]));
+            strangers++;
+            continue;
+        }
+        reply *of = NULL;
+        for (int i = 0; i < n && !of; i++)
+            if (strcmp(r[i].id, id) == 0) of = &r[i];
+        if (of)
+            take_answer(of, cell, value);
+        else if (strangers++ == 0)
+            fprintf(stderr, "%s: unknown id: %s\n", path, roster_shown(id));
+    }
+    roster_close(&lines);
+    return strangers;
+}
+
+static const char *words_of(const sheet_verdict *v, const char *unread)
+{
+    static char text[200];
+    switch (v->state) {
+    case SHEET_RIGHT: return "right";
+    case SHEET_FOLLOWS: return "follows from what is wrong before it: counts";
+    case SHEET_NAMED:
+        snprintf(text, sizeof text, "%s: %s", mistakes_texts[v->is].name,
+                 mistakes_texts[v->is].sentence);
+        return text;
+    case SHEET_WRONG: return "wrong";
+    case SHEET_MISSING: return unread[0] ? "not a number" : "missing";
+    }
+    return "";
+}
+
+static void grade_reply(const course_key *key, const reply *r, FILE *table, FILE *cells)
+{
+    worksheet *w = sheet_of(key, r->id);
+    sheet_verdict v[CELLS];
+    int points = 0, answered = 0;
+    if (!worksheet_grade(w, r->answer, v)) exit(1);
+    for (int k = 0; k < worksheet_cells(); k++) {
+        const bool counts = v[k].state == SHEET_RIGHT || v[k].state == SHEET_FOLLOWS;
+        fprintf(cells, "%s,%s,", roster_cell(r->id), worksheet_name(k));
+        if (!isnan(r->answer[k]))
+            fprintf(cells, "%.10g", r->answer[k]);
+        else if (r->unread[k][0])
+            fprintf(cells, "%s", roster_cell(r->unread[k]));
+        fprintf(cells, ",%.4g,%d,%s\n", round(1e4 * v[k].right) / 1e4, counts,
+                roster_cell(words_of(&v[k], r->unread[k])));
+        points += counts;
+        answered += !isnan(r->answer[k]) || r->unread[k][0];
+    }
+    fprintf(table, "%s,\"%s", roster_cell(r->id), answered ? "ok" : "nothing submitted");
+    if (r->again) fprintf(table, "; answered again: %d", r->again);
+    if (r->unknown) fprintf(table, "; lines of no cell: %d", r->unknown);
+    fprintf(table, "\",%d,%d\n", points, worksheet_cells());
+    printf("%-32s %d of %d\n", r->id, points, worksheet_cells());
+    worksheet_close(w);
+}
+
+static void grade_replies(const course_key *key, const roster *ids, char **files, int n)
+{
+    char path[PATH_MAX], path_cells[PATH_MAX];
+    int strangers = 0;
+    reply *r = calloc((size_t)ids->n + 1, sizeof *r);
+    if (!r) exit(1);
+    for (int i = 0; i < ids->n; i++) {
+        r[i].id = ids->line[i];
+        for (int k = 0; k < CELLS; k++) r[i].answer[k] = NAN;
+    }
+    for (int k = 0; k < n; k++) strangers += take_answers(files[k], r, ids->n);
+    FILE *table = create(path, "", "", "worksheets.csv"),
+         *cells = create(path_cells, "", "", "worksheets_cells.csv");
+    fprintf(table, "id,state,points,of\n");
+    fprintf(cells, "id,cell,value,right,points,state\n");
+    for (int i = 0; i < ids->n; i++) grade_reply(key, &r[i], table, cells);
+    finish_file(table, path, true);
+    finish_file(cells, path_cells, true);
+    if (strangers) printf("%d lines belong to no student of %s\n", strangers, ids_file);
+    free(r);
+}
+
+/* ------------------------------------------------------------------ main ---------------------- */
+
+int main(int argc, char **argv)
+{
+    const int first = parse_options(argc, argv,
+                                    "usage: worksheets --key FILE --ids FILE [answers.csv ...]\n"
+                                    "Attention on paper, another sheet for each student; "
+                                    "docs/lecturer.md explains it.\n",
+                                    options, 100000);
+    if (!key_file || !ids_file) {
+        fprintf(stderr, "worksheets: --key and --ids are needed; try --help\n");
+        return 2;
+    }
+    const course_key key = course_key_read(key_file);
+    roster all = roster_read(ids_file), ids = {.n = 0};
+    roster_sort(&all);
+    for (int k = 0; k < all.n; k++)
+        if (roster_readable(all.line[k]))
+            roster_add(&ids, all.line[k]);
+        else
+            fprintf(stderr, "%s: unreadable id: %s\n", ids_file, roster_shown(all.line[k]));
+    if (first < argc)
+        grade_replies(&key, &ids, argv + first, argc - first);
+    else
+        for (int k = 0; k < ids.n; k++) write_sheets(&key, ids.line[k]);
+    if (first == argc) printf("%d sheets: %s/students, keys: %s/private\n", ids.n, out, out);
+    roster_close(&all);
+    roster_close(&ids);
+    return finish(0);
+}

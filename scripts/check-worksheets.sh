@@ -1,0 +1,69 @@
+#!/bin/sh
+# check-worksheets.sh WORKSHEETS -- sheets are drawn from a key, another one for each student, and what comes back is graded,
+# whatever is in it.
+set -eu
+worksheets=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C
+
+fail() { echo "check-worksheets: $*" >&2; exit 1; }
+sheets() { "$worksheets" --key "$work/key" --ids "$work/ids" --out "$work/out" "$@" >"$work/said" 2>&1 || fail "$(cat "$work/said")"; }
+has() { grep -qF -e "$2" "$work/out/$1" || { cat "$work/out/$1"; fail "no line of $1 has: $2"; }; }
+
+printf 'the key of a course' >"$work/key"
+printf 'bob\r\nada\n<b>&co\nM\303\274ller, Zo\303\253\n=1+1\nx<i>&\n' >"$work/ids"
+sheets
+for id in ada bob 'Müller, Zoë'; do
+    for page in "$work/out/students/$id/worksheet.html" "$work/out/private/$id.html"; do
+        grep -q "For $id<" "$page" || fail "$page does not say whose it is"
+        ! grep -Eqi '<script|https?:|src=|@import|url\(' "$page" || fail "$page needs something else"
+    done
+    ! grep -q '>What a wrong number says<' "$work/out/students/$id/worksheet.html" || fail "a sheet has its answers"
+done
+[ ! -e "$work/out/private/<b>&co.html" ] && grep -q 'unreadable id: <b>' "$work/said" || fail "an unreadable id has a sheet"
+! cmp -s "$work/out/students/ada/worksheet.html" "$work/out/students/bob/worksheet.html" || fail "two students have one sheet"
+
+grep -q 'For x&#60;i&#62;&#38;<' "$work/out/students/x<i>&/worksheet.html" || fail "an id is taken for HTML"
+
+# The numbers of the key, in the order of the cells: those behind "Forward", up to the mistakes.
+numbers() {
+    sed -n '/>Forward</,/>What a wrong/s/<td>/\n&/gp' "$1" | sed -n 's/^<td>\([^<][^<]*\)<.*/\1/p' | sed 's/\xe2\x88\x92/-/'
+}
+mistaken() { # MATRIX NAME: what this mistake gives in its first cell
+    sed -n "s/.*row\">$1<.*>$2<\/td><td>\([^<]*\)<.*/\1/p" "$work/out/private/ada.html" | sed 's/\xe2\x88\x92/-/'
+}
+numbers "$work/out/private/ada.html" >"$work/numbers"
+[ "$(wc -l <"$work/numbers")" -eq 30 ] || fail "a key has not thirty answers"
+tail -n +2 "$work/out/students/ada/answers.csv" | paste -d '' - "$work/numbers" >"$work/ada.csv"
+
+sheets "$work/ada.csv"
+has worksheets.csv '"ada","ok",30,30'
+has worksheets.csv '"bob","nothing submitted",0,30'
+cp "$work/out/worksheets.csv" "$work/first"
+sheets "$work/ada.csv"
+cmp -s "$work/first" "$work/out/worksheets.csv" || fail "graded again, it is another grade"
+
+# A mistake, no number, nothing, a fraction; a cell twice, one that is none; a stranger, and a line that is none.
+sed -e "/dS q0 k0/s/,[^,]*$/,$(mistaken dS 'no delta')/" -e "/dV k0 d0/s/,[^,]*$/,$(mistaken dV 'dV of the last query')/" \
+    -e '/dP q1 k2/s/,[^,]*$/,1 or 2/' -e '/P q0 k2/s/,[^,]*$/,/' "$work/ada.csv" >"$work/ada2.csv"
+{
+    cat "$work/ada2.csv"
+    grep '"ada",O q0 d0' "$work/ada.csv" | sed 's/$/0/'
+    printf 'ada,dT q0 k0,1\r\neve,P q0 k0,1\nnonsense\n"Müller, Zoë",P q0 k0,"1/1000"\n'
+} >"$work/all.csv"
+sheets "$work/all.csv"
+has worksheets_cells.csv ',0,"no delta: '
+has worksheets_cells.csv ',0,"dV of the last query: '
+has worksheets_cells.csv '"ada",dP q1 k2,"1 or 2",'
+has worksheets_cells.csv ',0,"not a number"'
+has worksheets_cells.csv '"ada",P q0 k2,,'
+has worksheets_cells.csv '"Müller, Zoë",P q0 k0,0.001,'
+has worksheets.csv '"Müller, Zoë","ok",0,30'
+grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/worksheets.csv" || fail "$(cat "$work/out/worksheets.csv")"
+grep -q '2 lines belong to no student' "$work/said" && grep -q 'unknown id: eve' "$work/said" || fail "a stranger is not mentioned"
+
+printf 'the key of another course' >"$work/key"
+sheets "$work/ada.csv"
+! grep -q '"ada","ok",30,30' "$work/out/worksheets.csv" || fail "another key has the same sheets"
+echo "  sheets are drawn, answers graded"
