@@ -55,8 +55,9 @@ example_c := $(sort $(wildcard examples/*.c))
 # In C++, with attic_prove.hpp alone: not among what `make` builds, which needs no compiler of C++.
 example_cpp := $(if $(wasm),,$(sort $(wildcard examples/*.cpp)))
 common_c := $(sort $(wildcard examples/common/*.c))
-course_main_c := course/trace.c course/worksheets.c
-course_c := $(sort $(filter-out $(course_main_c),$(wildcard course/*.c)))
+# Programs, each with all the rest
+course_main := course/trace.c course/verdict_of_file.c course/worksheets.c
+course_c := $(sort $(filter-out $(course_main),$(wildcard course/*.c)))
 page_c := $(sort $(wildcard course/page/*.c course/page/tests/*.c))
 # The grader of the exercises.  e3_softmax.c, solutions/ and wrong.txt are what it grades; runner.c is linked to them.
 grade_c := $(sort $(filter-out course/exercises/e% %/runner.c,$(wildcard course/exercises/*.c)))
@@ -72,7 +73,7 @@ bits_c := tests/bits/bits.c
 prove_c := tests/prove/models.c tests/prove/reach.c
 test_c := $(sort $(filter-out $(foreach d,bits gradients mutation fuzz crash memory prove,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
-all_c := $(library_c) $(example_c) $(common_c) $(course_main_c) $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
+all_c := $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
     $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(prove_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
@@ -88,6 +89,7 @@ shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
 cpp_examples := $(example_cpp:%.cpp=$(B)/%)
 trace := $(B)/course/trace
+verdict := $(B)/course/verdict_of_file
 benches := $(bench_c:%.c=$(B)/%)
 peers := $(peer_c:%.c=$(B)/%)
 # It starts a process for each submission: with fork, which Windows and WebAssembly lack.
@@ -107,7 +109,7 @@ quoted = '$(subst ','\'',$(1))'
 # a file that is new only when its text is: $(call keep,text), in a recipe
 keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call quoted,$(1)) >$@
 
-all: lib $(examples) $(trace) $(grade) $(worksheets) ## the libraries and the examples (the default)
+all: lib $(examples) $(trace) $(verdict) $(grade) $(worksheets) ## the libraries and the examples (the default)
 lib: $(static) $(if $(wasm),,$(shared)) ## the libraries alone
 benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
@@ -152,15 +154,15 @@ $(shared): $(call objects,$(library_c)) $(B)/flags
 	@ln -sf $(soname) $(B)/$(solink)
 
 $(call objects,$(example_c) $(common_c)): extra = -Iexamples
-$(call objects,$(course_main_c) $(course_c) $(page_c) $(grade_c) $(runner_c)): extra = -Icourse -Iexamples
+$(call objects,$(course_main) $(course_c) $(page_c) $(grade_c) $(runner_c)): extra = -Icourse -Iexamples
 $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
-$(trace): $(call objects,$(course_c) examples/common/options.c examples/common/processor.c)
+$(trace) $(verdict): $(call objects,$(course_c) examples/common/options.c examples/common/processor.c)
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(benches): $(B)/examples/common/processor.o
 $(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
-$(examples) $(trace) $(benches): $(B)/%: $(B)/%.o $(static)
+$(examples) $(trace) $(verdict) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 $(cpp_examples): $(B)/%: %.cpp src/attic_prove.hpp $(B)/flags
 	@mkdir -p $(@D)

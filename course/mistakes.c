@@ -458,21 +458,32 @@ static double rule_keep_not_last_row(element e)
     return e.i == e.a->p.T - 1 ? 0 : unchanged(e);
 }
 
-/* P = exp(S - m) / l of a cell that the forward did not read: with the m and l that it had. */
+/* The largest P of the row in the forward */
+static element largest_P(element e)
+{
+    element best = {e.a->terms_of ? e.a->terms_of : e.a, STEPS_P, e.h, e.i, 0}, x = best;
+    for (x.j = 0; x.j < best.a->p.N; x.j++)
+        if (unchanged(x) > unchanged(best)) best = x;
+    return best;
+}
+
+/* P = exp(S - m) / l of a cell that the forward did not read: with the m and l that it had, which
+ * are those of its largest P. */
+static double P_by_forward(element e, element best)
+{
+    e.a = best.a;
+    if (unchanged(best) <= 0) return 0; /* an empty row */
+    double S = value(e, STEPS_U) + (e.a->p.bias_H > 0 ? value(e, STEPS_BIAS) : 0);
+    return unchanged(best) * exp(S - value(best, STEPS_S));
+}
+
 static double rule_P_unmasked(element e)
 {
     if (attended(e)) return unchanged(e);
-    const steps *forward = e.a->terms_of ? e.a->terms_of : e.a;
-    element best = {forward, STEPS_P, e.h, e.i, 0}, x = best, to = e;
-    for (x.j = 0; x.j < forward->p.N; x.j++)
-        if (unchanged(x) > unchanged(best)) best = x;
-    if (unchanged(best) <= 0) return 0; /* an empty row */
-    to.a = forward;
-    double S = value(to, STEPS_U) + (forward->p.bias_H > 0 ? value(to, STEPS_BIAS) : 0);
-    double P = unchanged(best) * exp(S - value(best, STEPS_S));
-    if (!e.a->terms_of) return P;
+    const double P = P_by_forward(e, largest_P(e));
+    if (!e.a->terms_of || P == 0) return P;
     double most = 0;
-    for (x = e, x.j = 0; x.j < e.a->p.N; x.j++) most = fmax(most, value(x, STEPS_S));
+    for (e.j = 0; e.j < e.a->p.N; e.j++) most = fmax(most, value(e, STEPS_S));
     return P * (1 + most / 2);
 }
 
@@ -480,9 +491,9 @@ static double rule_P_unmasked(element e)
 static double rule_P_not_renormalised(element e)
 {
     double sum = 0;
-    element k = e;
-    k.a = e.a->terms_of ? e.a->terms_of : e.a;
-    for (k.j = 0; k.j < e.a->p.N; k.j++) sum += rule_P_unmasked(k);
+    const element best = largest_P(e);
+    element k = best;
+    for (k.j = 0; k.j < k.a->p.N; k.j++) sum += attended(k) ? unchanged(k) : P_by_forward(k, best);
     return sum > 0 ? unchanged(e) / sum : unchanged(e);
 }
 

@@ -14,7 +14,8 @@
  *
  * Errors are relative to the sum of the absolute terms that an element is a sum of (steps_terms):
  * exact is 1e-12 of it, close is 1e-6.  float has a unit roundoff u = 6e-8, and what is computed in
- * it is wrong by a few u of these terms, however the sums are ordered.
+ * it is wrong by a few u of these terms, however the sums are ordered.  Of f16 and bf16, whose u is
+ * given, close is 16 u.
  *
  * Nothing here prints, ends the program or keeps a state. */
 #ifndef EXAMPLES_MISTAKES_H
@@ -151,6 +152,9 @@ typedef struct {
                                         * was written.  R, X, U, S, dA and dP are not looked at
                                         * where a row does not attend to a key. */
     const double *before[STEPS_COUNT]; /* what a gradient held, to which it was added; NULL: 0 */
+    double unit; /* what it was computed in: 2^-11 f16, 2^-8 bf16, else float or double */
+    bool
+        unnamed; /* only right or wrong is asked: no mistake is tried, which takes most of the time */
 } mistakes_answer;
 
 typedef enum {

@@ -13,7 +13,8 @@
  * Were all errors of one sign, k would be about 4 (D + 4) + Dv + 2 N + T H/G + 10, as t(P) is
  * P (1 + max t(S) / 2).  They have all signs, and what is seen is a few u:
  * tests/examples/test_mistakes.c measures it.  In float u = 6e-8, so 1e-6 is 17 u; in double 1e-12
- * is 9000 u.
+ * is 9000 u.  Where an answer was computed in halves, f16 or bf16, an error of up to 16 u of these is
+ * one of rounding: tests/course/test_gradients.c measures that, too.
  *
  * NAMING.  Right comes first.  The answer is then compared with the wrong answer of every mistake,
  * relative to the absolute terms of that one; where it reads dP, in both ways to compute delta.
@@ -28,11 +29,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-const double exact = 1e-12, close_enough = 1e-6;
-static const double farther = 100;
+static const double exact = 1e-12, close_in_float = 1e-6, units_of_half = 16;
 
-/* Below it, a term in float is rounded absolutely. */
-static const double least_terms = 1e-30;
+/* Only a half has a unit that large. */
+static bool is_of_halves(const mistakes_answer *answer)
+{
+    return answer->unit > close_in_float;
+}
+
+/* How many times farther the right answer must be than the one of a mistake that is named. */
+static double farther(const question *q)
+{
+    return q->close > close_in_float ? 4 : 100;
+}
+
+/* The step of f16 below its least normal number is 2^-24; float and bf16 reach much farther down. */
+static double least_terms(double unit, double close)
+{
+    return unit == exp2(-11) ? exp2(-23) / close : 1e-30;
+}
 
 ptrdiff_t offset_of(const question *q, int h, int i, int j)
 {
@@ -55,7 +70,7 @@ double before_of(const question *q, ptrdiff_t e)
 
 double terms_of(const question *q, ptrdiff_t e)
 {
-    return q->terms[e] + fabs(before_of(q, e)) + least_terms;
+    return q->terms[e] + fabs(before_of(q, e)) + q->least;
 }
 
 double error_of(const question *q, ptrdiff_t e)
@@ -137,11 +152,14 @@ static void close_judge(judge *g)
     mistakes_close_work(g->work);
 }
 
-static bool open_judge(judge *g, const steps *a)
+/* Without names there is nothing to compute but the right backward and its terms. */
+static bool open_judge(judge *g, const steps *a, bool names)
 {
-    *g = (judge){.right = steps_copy(a), .terms = steps_terms(a), .wrong = steps_copy(a)};
-    if (g->terms) g->wrong_terms = steps_copy(g->terms);
-    if (mistakes_open_work(a, g->work) && g->right && g->wrong && g->wrong_terms) {
+    *g = (judge){.right = steps_copy(a), .terms = steps_terms(a)};
+    if (names) g->wrong = steps_copy(a);
+    if (names && g->terms) g->wrong_terms = steps_copy(g->terms);
+    bool good = !names || (mistakes_open_work(a, g->work) && g->wrong && g->wrong_terms);
+    if (good && g->right && g->terms) {
         steps_backward(g->right);
         return true;
     }
@@ -157,6 +175,8 @@ static question ask(const judge *g, const mistakes_answer *answer, steps_name wh
                   .before = answer->before[what],
                   .right = g->right->at[what],
                   .terms = g->terms->at[what]};
+    q.close = is_of_halves(answer) ? units_of_half * answer->unit : close_in_float;
+    q.least = least_terms(answer->unit, q.close);
     steps_dims(g->right, what, q.dim);
     return q;
 }
@@ -169,7 +189,7 @@ static verdict first_verdict(const question *q)
         ptrdiff_t e = offset_of_cell(q, cell);
         double error = error_of(q, e);
         unwritten = unwritten || isnan(q->got[e]);
-        v.wrong += !(error <= close_enough);
+        v.wrong += !(error <= q->close);
         if (error <= v.error) continue;
         v.error = error;
         memcpy(v.cell, cell, sizeof v.cell);
@@ -178,7 +198,7 @@ static verdict first_verdict(const question *q)
     v.got = q->got[offset_of_cell(q, v.cell)];
     v.right = before_of(q, offset_of_cell(q, v.cell)) + q->right[offset_of_cell(q, v.cell)];
     if (v.error > exact) v.kind = VERDICT_CLOSE;
-    if (v.error > close_enough) v.kind = VERDICT_WRONG;
+    if (v.error > q->close) v.kind = VERDICT_WRONG;
     if (unwritten) v.kind = VERDICT_NOT_WRITTEN;
     return v;
 }
@@ -215,7 +235,7 @@ static bool is_plausible(const judge *g, const question *q, bool overwrites)
         if (apart > off) off = apart;
         if (large > size) size = large;
     }
-    return off <= 0.01 * size;
+    return off <= fmax(0.01, 2 * q->close) * size;
 }
 
 /* Is this the answer of the mistake?  Then far is how much farther the right one must be. */
@@ -226,9 +246,9 @@ static bool fits_mistake(const judge *g, question q, bool overwrites, mistake_se
     if (!*have_terms) run_terms(g, set);
     *have_terms = true;
     q = ask_mistake(g, q, overwrites);
-    double distance = largest_error(&q, close_enough);
-    *far = farther * distance;
-    return distance <= close_enough;
+    double distance = largest_error(&q, q.close);
+    *far = farther(&q) * distance;
+    return distance <= q.close;
 }
 
 /* With every mistake, a gradient may also replace what it held before. */
@@ -253,11 +273,12 @@ static void try_mistake(const judge *g, const mistakes_answer *answer, mistake m
     if (all) report->all.has[m] = true;
 }
 
-/* Nobody leaves out a dW that there is not. */
-static bool can_be_made(const steps *a, int m)
+/* Nobody leaves out a dW that there is not; and who has no dbias makes no mistake in it. */
+static bool can_be_made(const steps *a, const mistakes_answer *answer, int m)
 {
     bool of_dW = m == MISTAKE_DW_LEFT_OUT || m == MISTAKE_DELTA_NO_DW || m == MISTAKE_DELTA_NO_DO;
-    return a->p.weights || !of_dW;
+    bool of_dbias = mistakes_first(mistakes_only((mistake)m)) == STEPS_DBIAS;
+    return (a->p.weights || !of_dW) && (answer->got[STEPS_DBIAS] || !of_dbias);
 }
 
 bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_report *report)
@@ -265,16 +286,16 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
     judge g;
     bool any_wrong = false;
     *report = (mistakes_report){.all = {.delta_from_output = false}};
-    if (!open_judge(&g, a)) return false;
+    if (!open_judge(&g, a, !answer->unnamed)) return false;
     for (int k = 0; k < STEPS_COUNT; k++) {
         if (!answer->got[k]) continue;
         question q = ask(&g, answer, (steps_name)k);
         report->of[k] = first_verdict(&q);
         any_wrong = any_wrong || report->of[k].kind == VERDICT_WRONG;
     }
-    for (int m = 1; any_wrong && m < MISTAKES; m++) {
+    for (int m = 1; any_wrong && !answer->unnamed && m < MISTAKES; m++) {
         mistake_set set = mistakes_only((mistake)m);
-        if (!can_be_made(a, m)) continue;
+        if (!can_be_made(a, answer, m)) continue;
         try_mistake(&g, answer, (mistake)m, set, report);
         /* where dP is right, both ways to compute delta give the same */
         set.delta_from_output = mistakes_first(set) < STEPS_DELTA;
@@ -299,7 +320,7 @@ bool mistakes_hidden(const steps *a, steps_name what, const double *before, mist
 {
     judge g;
     *hidden = mistakes_only(MISTAKE_NONE);
-    if (!open_judge(&g, a)) return false;
+    if (!open_judge(&g, a, true)) return false;
     double *right = calloc((size_t)steps_size(a, what) + 1, sizeof *right);
     mistakes_answer answer = {.got = {[0] = NULL}};
     answer.got[what] = right;
@@ -311,7 +332,7 @@ bool mistakes_hidden(const steps *a, steps_name what, const double *before, mist
         run_mistake(&g, mistakes_only((mistake)m));
         run_terms(&g, mistakes_only((mistake)m));
         question other = ask_mistake(&g, q, m == MISTAKE_OVERWRITTEN);
-        if (largest_error(&other, close_enough) <= close_enough) hidden->has[m] = true;
+        if (largest_error(&other, other.close) <= other.close) hidden->has[m] = true;
     }
     close_judge(&g);
     free(right);
@@ -328,15 +349,17 @@ void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
                   .before = m->before,
                   .right = m->right,
                   .terms = m->terms,
-                  .matrix = m};
+                  .matrix = m,
+                  .close = close_in_float,
+                  .least = least_terms(0, close_in_float)};
     *v = first_verdict(&q);
     for (int k = 0; k < m->candidates && v->kind == VERDICT_WRONG; k++) {
         const mistakes_candidate *c = &m->candidate[k];
         question other = q;
         other.right = c->values;
         if (c->overwrites) other.before = NULL;
-        double distance = largest_error(&other, close_enough);
-        if (distance <= close_enough && farther * distance <= v->error)
+        double distance = largest_error(&other, q.close);
+        if (distance <= q.close && farther(&q) * distance <= v->error)
             v->candidates |= (uint64_t)1 << k;
     }
     if (v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN) describe(&q, v);

@@ -13,7 +13,7 @@ static bool is_unwritten(const question *q, int h, int i, int j)
 
 static bool is_wrong(const question *q, int h, int i, int j)
 {
-    return looked_at(q, h, i, j) && !(error_of(q, offset_of(q, h, i, j)) <= close_enough);
+    return looked_at(q, h, i, j) && !(error_of(q, offset_of(q, h, i, j)) <= q->close);
 }
 
 static bool is_masked(const question *q, int h, int i, int j)
@@ -50,7 +50,7 @@ static bool is_on_diagonal(const question *q, int h, int i, int j)
 static bool is_untouched(const question *q, int h, int i, int j)
 {
     ptrdiff_t e = offset_of(q, h, i, j);
-    return fabs(q->got[e] - before_of(q, e)) <= close_enough * terms_of(q, e);
+    return fabs(q->got[e] - before_of(q, e)) <= q->close * terms_of(q, e);
 }
 
 static ptrdiff_t count_cells(const question *q, cell_rule *is)
@@ -213,12 +213,13 @@ static bool describe_ratio(writer *w, const question *q)
         elements += fabs(x) > 1e-3;
     }
     if (elements == 0 || !isfinite(xy)) return false;
-    double k = xy / xx, unsure = 3 * close_enough / largest;
+    double k = xy / xx, unsure = 3 * q->close / largest;
     for (int cell[3] = {0, 0, -1}; next_cell(q, cell);) {
         ptrdiff_t e = offset_of_cell(q, cell);
         double off = fabs(q->got[e] - before_of(q, e) - k * q->right[e]);
-        if (!(off <= close_enough * fmax(1, fabs(k)) * terms_of(q, e))) return false;
+        if (!(off <= q->close * fmax(1, fabs(k)) * terms_of(q, e))) return false;
     }
+    if (fabs(k - 1) <= unsure) return false; /* too near to the right one to tell */
     if (fabs(k + 1) <= unsure) {
         say(w, "every element has the wrong sign");
         return true;
@@ -239,7 +240,7 @@ static bool describe_transpose(writer *w, const question *q)
         ptrdiff_t e = offset_of_cell(q, cell), first = offset_of(q, cell[0], 0, 0);
         ptrdiff_t from = first + (e - first) % q->dim[1] * q->dim[2] + (e - first) / q->dim[1];
         double off = fabs(q->got[e] - before_of(q, e) - q->right[from]);
-        if (!(off <= close_enough * (terms_of(q, e) + terms_of(q, from)))) return false;
+        if (!(off <= q->close * (terms_of(q, e) + terms_of(q, from)))) return false;
     }
     say(w, "the transpose of the right matrix");
     return true;
@@ -262,7 +263,7 @@ static bool has_rank_one(const question *q, int h)
             double size = fabs(error_at(q, h, i, j)) / terms_of(q, offset_of(q, h, i, j));
             if (size > most) most = size, p = i, r = j;
         }
-    if (!(most > close_enough)) return true;
+    if (!(most > q->close)) return true;
     double pivot = error_at(q, h, p, r);
     for (int i = 0; i < q->dim[1]; i++)
         for (int j = 0; j < q->dim[2]; j++) {
@@ -272,7 +273,7 @@ static bool has_rank_one(const question *q, int h)
                               fabs(v) * terms_of(q, offset_of(q, h, i, r)) +
                               fabs(u) * terms_of(q, offset_of(q, h, p, j)) +
                               fabs(u * v) * terms_of(q, offset_of(q, h, p, r));
-            if (!(off <= close_enough * rounding)) return false;
+            if (!(off <= q->close * rounding)) return false;
         }
     return true;
 }
@@ -300,7 +301,7 @@ static bool is_error_of_delta(const question *q)
                 double should = by * *steps_cell(q->a, STEPS_P, h, i, j);
                 double off = fabs(error_at(q, h, i, j) - should);
                 double size = terms_of(q, offset_of(q, h, i, j)) + fabs(should);
-                if (!(off <= 3 * close_enough * size)) return false;
+                if (!(off <= 3 * q->close * size)) return false;
             }
         }
     return true;

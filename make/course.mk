@@ -3,6 +3,9 @@
 run-trace: $(trace) ## attention step by step, on given numbers: make run-trace ARGS=--causal
 	@$< $(ARGS)
 
+run-verdict: $(verdict) ## are gradients from a file right, or which mistake is it? FILE=x.npz ARGS=--help
+	@$< $(ARGS) $(FILE) || [ $$? -eq 1 ]
+
 $(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict roster sha256) examples/common/options.c src/system/utf8.c)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
@@ -85,7 +88,7 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/verdict% course/block_verdict.c course/worksheet% course/roster.c course/sha256.c,$(course_c)) examples/common/options.c) $(static)
+$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/block_verdict.c course/worksheet% course/roster.c course/sha256.c,$(course_c)) examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,-O2,--compress-relocations,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 

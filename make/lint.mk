@@ -42,10 +42,10 @@ lint-cppcheck:
 	@mkdir -p $(B)/cppcheck
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --cppcheck-build-dir=$(B)/cppcheck --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(course_main_c) $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
 
 # One pass, with float.
-tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(course_main_c) $(course_c) $(page_c) $(grade_c) \
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page_c) $(grade_c) \
     $(runner_c) $(all_bench_c) $(gradcheck_c) $(prove_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Icourse -Iexamples -Ibench
 tidy: $(tidied)
