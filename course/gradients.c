@@ -495,33 +495,40 @@ static const char *where_to_look(const gradients_report *r)
     return "dQ is right, so P and dR are: look at how dK and dV are summed and stored.";
 }
 
-/* A right answer to another question is no mistake in the backward: is it one? */
+/* The same file with another mask, another scale or both; r->instead says so if the gradients are
+ * right then.
+ * A right answer to another question is no mistake in the backward. */
+static bool try_setting(const problem *p, bool mask, bool scale)
+{
+    gradients_report other = *p->r;
+    problem q = *p;
+    int worst;
+    q.r = &other;
+    if (mask && p->mask) q.mask = NULL, other.masked = false;
+    if (mask && !p->mask) other.causal = !other.causal, other.corner = CORNER_TOP_LEFT;
+    if (scale) {
+        other.own_scale = !other.own_scale;
+        other.scale = other.own_scale ? 1 : 1 / sqrt(other.D);
+    }
+    if (!judge_parts(&q, &worst)) return false;
+    if (!other.of[GRADIENTS_DQ].wrong && !other.of[GRADIENTS_DK].wrong &&
+        !other.of[GRADIENTS_DV].wrong)
+        snprintf(p->r->instead, sizeof p->r->instead, "%s%s%s",
+                 !mask          ? ""
+                 : p->mask      ? "without the mask"
+                 : other.causal ? "with a causal mask"
+                                : "without a causal mask",
+                 mask && scale ? " and " : "",
+                 !scale            ? ""
+                 : other.own_scale ? "with a scale of 1"
+                                   : "with a scale of 1/sqrt(D)");
+    return true;
+}
+
 static bool try_settings(const problem *p)
 {
-    gradients_report *r = p->r;
-    for (int k = 1; k < 6 && !*r->instead; k++) {
-        gradients_report other = *r;
-        problem q = *p;
-        int worst;
-        q.r = &other;
-        if (k % 2) {
-            if (r->masked) continue;
-            other.causal = !r->causal, other.corner = CORNER_TOP_LEFT;
-        }
-        if (k / 2 == 1) other.scale = 1, other.own_scale = true;
-        if (k / 2 == 2) other.own_scale = false, other.scale = 1 / sqrt(r->D);
-        if (k / 2 == 1 ? r->own_scale : k / 2 == 2 && !r->own_scale) continue;
-        if (!judge_parts(&q, &worst)) return false;
-        if (other.kind == GRADIENTS_RIGHT)
-            snprintf(r->instead, sizeof r->instead, "%s%s%s",
-                     k % 2 == 0     ? ""
-                     : other.causal ? "with a causal mask"
-                                    : "without a causal mask",
-                     k % 2 && k / 2 ? " and " : "",
-                     k / 2 == 0   ? ""
-                     : k / 2 == 1 ? "with a scale of 1"
-                                  : "with a scale of 1/sqrt(D)");
-    }
+    for (int k = 1; k < 4 && !*p->r->instead; k++)
+        if (!try_setting(p, k & 1, k & 2)) return false;
     return true;
 }
 

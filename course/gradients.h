@@ -75,7 +75,7 @@ typedef struct {
     bool named;        /* they were */
     mistake_set all;   /* those that explain every gradient */
     const char *look;  /* wrong: what the right ones among them rule out; or "" */
-    char instead[200]; /* wrong: a setting with which all are right; or "" */
+    char instead[200]; /* wrong: a setting with which dQ, dK, dV are right; or "" */
 } gradients_report;
 
 /* False: no memory. */

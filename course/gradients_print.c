@@ -87,7 +87,10 @@ static void print_verdict(const gradients_report *r)
     }
     printf("\nWrong.\n");
     if (*r->instead) {
-        printf("But just right %s: is that what was computed?\n", r->instead);
+        const gradients_one *O = &r->of[GRADIENTS_O];
+        printf("But the gradients are just right %s: %s\n", r->instead,
+               O->given && !O->wrong ? "O is not computed so, but the backward is."
+                                     : "is that what was computed?");
         return;
     }
     if (*r->look) printf("%s\n", r->look);

@@ -15,7 +15,7 @@
  * Errors are relative to the sum of the absolute terms that an element is a sum of (steps_terms):
  * exact is 1e-12 of it, close is 1e-6.  float has a unit roundoff u = 6e-8, and what is computed in
  * it is wrong by a few u of these terms, however the sums are ordered.  Of f16 and bf16, whose u is
- * given, close is 16 u.
+ * given, close is 8 u.
  *
  * Nothing here prints, ends the program or keeps a state. */
 #ifndef EXAMPLES_MISTAKES_H

@@ -13,8 +13,8 @@
  * Were all errors of one sign, k would be about 4 (D + 4) + Dv + 2 N + T H/G + 10, as t(P) is
  * P (1 + max t(S) / 2).  They have all signs, and what is seen is a few u:
  * tests/examples/test_mistakes.c measures it.  In float u = 6e-8, so 1e-6 is 17 u; in double 1e-12
- * is 9000 u.  Where an answer was computed in halves, f16 or bf16, an error of up to 16 u of these is
- * one of rounding: tests/course/test_gradients.c measures that, too.
+ * is 9000 u.  Where an answer was computed in halves, f16 or bf16, an error of up to 8 u of these is
+ * one of rounding: tests/course/test_judged.c measures that, too.
  *
  * NAMING.  Right comes first.  The answer is then compared with the wrong answer of every mistake,
  * relative to the absolute terms of that one; where it reads dP, in both ways to compute delta.
@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double exact = 1e-12, close_in_float = 1e-6, units_of_half = 16;
+static const double exact = 1e-12, close_in_float = 1e-6, units_of_half = 8;
 
 /* Only a half has a unit that large. */
 static bool is_of_halves(const mistakes_answer *answer)

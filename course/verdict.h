@@ -39,7 +39,7 @@ typedef struct {
     int dim[3];
     const double *got, *before, *right, *terms; /* right and terms: of what is added to before */
     const mistakes_matrix *matrix; /* it is no part of attention: a is NULL, what is STEPS_COUNT */
-    double close; /* an error up to here is one of rounding: 1e-6, or 16 units of a half */
+    double close; /* an error up to here is one of rounding: 1e-6, or 8 units of a half */
     double least; /* below it, terms are rounded absolutely */
 } question;
 
