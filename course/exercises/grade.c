@@ -13,6 +13,7 @@
 #include "sandbox.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
