@@ -4,6 +4,8 @@
 # (I+N)-th ... of them.
 #
 # run.sh --report FILE... -- prints the tables of results that were written before, of one run or of all its parts.
+# run.sh --keep FILE... -- puts such results into results.tsv, which has the last one of each mutant; RESUME=1 runs those
+#     that it does not have as caught.
 # run.sh --check -- only looks whether each can be planted (plant.awk).
 #
 # Three look for it: the proof (make prove); the gradient table, with the exact derivative, with differences, and with
@@ -26,7 +28,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 MAKE=${MAKE:-make} CC=${CC:-cc} JOBS=${JOBS:-2}
-table=tests/mutation/mutants.txt class=src/attic_prove.hpp
+table=tests/mutation/mutants.txt kept=tests/mutation/results.tsv class=src/attic_prove.hpp
 at_most=
 late=124 # what timeout exits with
 command -v timeout >/dev/null 2>&1 && at_most="timeout ${SECONDS_EACH:-120}"
@@ -73,6 +75,16 @@ report() {
     }' "$@"
 }
 
+# keep FILE...: into results.tsv, in the order of mutants.txt, what these files say, and what it says of other mutants
+keep() {
+    awk -F '\t' '
+    FILENAME == ARGV[1] { if (/^[^# \t]/) title[++n] = $0; next }
+    $1 == "verdict" { header = $0; next }
+    { of[$2] = $0 }
+    END { print header; for (k = 1; k <= n; k++) if (title[k] in of) print of[title[k]] }' \
+        $table $kept "$@" >$kept.new && mv $kept.new $kept && report $kept
+}
+
 part=1 parts=1 suffix=
 case ${1-} in
 --check) exec awk -f tests/mutation/plant.awk $table >&2 ;;
@@ -82,12 +94,18 @@ case ${1-} in
     report "$@"
     exit
     ;;
+--keep)
+    shift
+    [ $# -gt 0 ] || fail "--keep: of which files?"
+    keep "$@"
+    exit
+    ;;
 --part=[1-9]*/[1-9]*)
     part=${1#--part=} parts=${1#*/}
     part=${part%/*} suffix=-$part-$parts
     shift
     ;;
--*) fail "usage: run.sh [--part=I/N] [WORDS...], run.sh --report FILE..., run.sh --check" ;;
+-*) fail "usage: run.sh [--part=I/N] [WORDS...], run.sh --report|--keep FILE..., run.sh --check" ;;
 esac
 home=$PWD/build/mutation/work$suffix results=$PWD/build/mutation/results$suffix.tsv
 
@@ -291,6 +309,7 @@ for n in $(count_to "$number"); do
     title="$(field "$n" title) $(field "$n" in)" match=
     for words; do case $title in *"$words"*) match=1 ;; esac; done
     [ $# -gt 0 ] && [ -z "$match" ] && continue
+    [ "${RESUME-}" ] && grep -qF "caught	${title%" "*}	" $kept && continue
     k=$((k + 1))
     [ $((k % parts)) -eq $((part % parts)) ] && chosen="$chosen $n"
 done
