@@ -15,7 +15,7 @@
 //
 // A worker, NAME_worker.js, is joined in the same way, but not run: it lies, compressed, in <script
 // type="text/plain" id="NAME_worker">, whose text is unpacked before the page starts; the page makes
-// a Blob of it.
+// a Blob of it, or a <script> where no worker may run.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { join, resolve } from 'node:path'
@@ -110,7 +110,7 @@ function joined(main) {
         parts.push(text)
     }
     add(main, [])
-    const text = `'use strict'\n${parts.join('\n')}`
+    const text = `'use strict'\n{\n${parts.join('\n')}\n}` // a block: two scripts have names of their own
     new Script(text, { filename: `${main}, joined` }) // throws where it is no JavaScript
     return text
 }

@@ -1007,6 +1007,8 @@ export const texts = {
         'The seed chooses the first weights and the words: another one is another training.',
     'train.ended': 'The training ended: {why}.',
     'train.no worker': 'the worker could not start',
+    'train.in the page':
+        'No worker may run here, so the training runs in the page itself, which may react late.',
     'train.failed.open': 'the model could not be made: no memory',
     'train.failed.write': 'the model could not write',
     'train.failed.step': 'the training stopped: no memory, or a loss that is not a number',

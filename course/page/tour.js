@@ -334,14 +334,14 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
         { class: 'options' },
         el('label', { for: id }, ask.label || `${own} =`),
         input,
-        el('button', { type: 'submit' }, say('number.check')),
+        el('button', { type: 'submit', onclick: check }, say('number.check')),
         el(
             'button',
             { type: 'button', class: 'plain', onclick: () => finish('') },
             say('number.show'),
         ),
     )
-    form.onsubmit = (event) => {
+    function check(event) {
         event.preventDefault()
         const x = readNumber(input.value)
         answer.hidden = false

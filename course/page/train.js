@@ -186,16 +186,72 @@ export const plainReason = (text) => text.replace(/ \((?:fresh|other_arithmetic)
 
 /* ------------------------------------------------------------------ the worker ---------------- */
 
-let current = null // at most one: a view that is made anew ends the one before
+let current = null, // at most one: a view that is made anew ends the one before
+    isForbidden = false // a page around this one, or a policy of its server, forbids workers
 
+function newWorker(source) {
+    const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
+    const worker = new Worker(address)
+    URL.revokeObjectURL(address)
+    return worker
+}
+
+/* The same program in this thread, with the messages of a worker.  (A port would not take the compiled module.) */
+function inThisThread(source) {
+    const outside = {},
+        port = {},
+        to = (other) => (data) => setTimeout(() => other.onmessage?.({ data }))
+    outside.postMessage = to(port)
+    port.postMessage = to(outside)
+    outside.terminate = () => {
+        outside.onmessage = null
+        outside.postMessage({ run: false })
+    }
+    const script = el('script')
+    Object.assign(script, { port, textContent: source })
+    document.body.append(script)
+    script.remove()
+    return outside
+}
+
+/* A worker, or what takes its place when it can't start: onMessage({ isHere: true }) says so, and what was sent to the
+ * worker is sent again. */
 function openWorker(onMessage) {
     current?.terminate()
     const source = document.getElementById('train_worker').textContent
-    const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
-    current = new Worker(address)
-    URL.revokeObjectURL(address)
-    current.onmessage = ({ data }) => onMessage(data)
-    current.onerror = (event) => onMessage({ error: event.message || say('train.no worker') })
+    const sent = []
+    let place = null,
+        heard = false
+    function use(worker) {
+        place = worker
+        place.onmessage = ({ data }) => {
+            heard = true
+            onMessage(data)
+        }
+        place.onerror = (event) => {
+            if (heard) onMessage({ error: event.message || say('train.no worker') })
+            else useThisThread()
+        }
+    }
+    function useThisThread() {
+        isForbidden = true
+        onMessage({ isHere: true })
+        use(inThisThread(source))
+        for (const message of sent) place.postMessage(message)
+    }
+    current = {
+        postMessage(message, transferred = []) {
+            if (!heard) sent.push(message)
+            place.postMessage(message, transferred)
+        },
+        terminate: () => place.terminate(),
+    }
+    try {
+        if (!isForbidden) use(newWorker(source))
+    } catch {
+        isForbidden = true
+    }
+    if (isForbidden) useThisThread()
     return current
 }
 
@@ -255,6 +311,7 @@ export function trainView(context) {
         dS = el('div')
     const counts = { P: el('p', { class: 'caption' }), dS: el('p', { class: 'caption' }) }
     const answer = el('p', { class: 'verdict', hidden: true })
+    const here = el('p', { class: 'caption', hidden: true }, say('train.in the page'))
     const message = el('p', { class: 'message', role: 'alert' }),
         refusal = el('p', { class: 'message', role: 'alert' }) // of a file
     const input = el('input', {
@@ -270,7 +327,7 @@ export function trainView(context) {
         'form',
         {},
         el('label', {}, say('train.word'), ' ', input),
-        el('button', { type: 'submit' }, say('train.write')),
+        el('button', { type: 'submit', onclick: write }, say('train.write')),
     )
     const options = el(
         'div',
@@ -295,6 +352,7 @@ export function trainView(context) {
                 { class: 'run' },
                 el('div', { class: 'buttons' }, go, reset, el('label', {}, say('train.seed'), ' ', seed)),
                 el('p', { class: 'caption' }, say('train.about seed')),
+                here,
                 message,
                 curve,
             ),
@@ -378,6 +436,8 @@ export function trainView(context) {
             running = false
             const why = data.error || say(`train.failed.${data.failed}`)
             message.textContent = say('train.ended', { why })
+        } else if (data.isHere) {
+            here.hidden = false
         } else if (data.refused) {
             refusal.textContent = say('train.refused', { why: plainReason(data.refused) })
         } else if (data.saved) {
@@ -467,7 +527,7 @@ export function trainView(context) {
     /* ---------------------------------------------------------- a word ----- */
 
     let asked = ''
-    form.onsubmit = (event) => {
+    function write(event) {
         event.preventDefault()
         const word = input.value.trim().toLowerCase()
         const good = /^[a-j]{1,6}$/.test(word)

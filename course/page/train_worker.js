@@ -1,4 +1,5 @@
 /* train_worker.js -- course/page/train.c in a thread of its own; train.js speaks with it in messages.
+ * Where no worker may run, it is a <script> of the page, whose `port` the messages go through.
  *
  *     {module, seed, word}    a new model.  Answers as after a step, of step 0, without a loss
  *     {run: true}             trains until {run: false}, or the last step
@@ -16,6 +17,8 @@ import { memoryFiles } from './files.js'
 import { start } from './program.js'
 import { readMaps } from './vote.js'
 
+const place = globalThis.document?.currentScript.port ?? globalThis
+
 const letters = 6,
     size = 2 * letters,
     steps = 300
@@ -29,7 +32,7 @@ let exports = null,
 
 const fail = (failed) => {
     running = false
-    postMessage({ failed })
+    place.postMessage({ failed })
 }
 
 /* An array in the memory of the program. */
@@ -52,7 +55,7 @@ function look() {
     return { word, wrote, loss, P: copy(exports.train_P()), dS: copy(exports.train_dS()), maps }
 }
 
-const tell = (loss, right) => postMessage({ step, loss, right, look: look() })
+const tell = (loss, right) => place.postMessage({ step, loss, right, look: look() })
 
 /* Why a file was not written or read, in the library's words. */
 function reason() {
@@ -61,19 +64,19 @@ function reason() {
 }
 
 function save() {
-    if (!exports.train_save()) return postMessage({ refused: reason() })
+    if (!exports.train_save()) return place.postMessage({ refused: reason() })
     const saved = files.take(file)
-    postMessage({ saved }, [saved.buffer])
+    place.postMessage({ saved }, [saved.buffer])
 }
 
 function open(bytes) {
     files.put(file, bytes)
     const good = exports.train_load()
     files.take(file)
-    if (!good) return postMessage({ refused: reason() })
+    if (!good) return place.postMessage({ refused: reason() })
     step = exports.train_done()
     running = false
-    postMessage({ step, seed: exports.train_seed(), loss: null, right: null, look: look() })
+    place.postMessage({ step, seed: exports.train_seed(), loss: null, right: null, look: look() })
 }
 
 /* One step at a time: between two of them, messages are read. */
@@ -88,7 +91,7 @@ turns.port1.onmessage = () => {
     else turns.port2.postMessage(0)
 }
 
-onmessage = ({ data }) => {
+place.onmessage = ({ data }) => {
     if (data.word) word = data.word
     if (data.module) {
         exports = start(data.module, files).exports
@@ -101,9 +104,9 @@ onmessage = ({ data }) => {
     } else if (data.open) {
         open(data.open)
     } else if (data.write) {
-        postMessage({ wrote: write(data.write) })
+        place.postMessage({ wrote: write(data.write) })
     } else if (data.word) {
-        postMessage({ step, look: look() })
+        place.postMessage({ step, look: look() })
     } else if (data.run !== undefined) {
         const asleep = !running
         running = data.run && step < steps

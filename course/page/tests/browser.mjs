@@ -35,12 +35,13 @@ after(async () => {
 })
 
 function watch(page) {
-    page.on('console', (message) => problems.push(`console: ${message.type()}: ${message.text()}`))
-    page.on('pageerror', (error) => problems.push(`error: ${error.stack || error}`))
+    const tell = (problem) => page.expected?.test(problem) || problems.push(problem)
+    page.on('console', (message) => tell(`console: ${message.type()}: ${message.text()}`))
+    page.on('pageerror', (error) => tell(`error: ${error.stack || error}`))
     page.on('request', (request) => {
         const url = request.url().split('#')[0]
         if (url !== page.itself && !url.startsWith('blob:') && !url.startsWith('data:'))
-            problems.push(`request: ${url}`)
+            tell(`request: ${url}`)
     })
 }
 
@@ -65,7 +66,7 @@ async function newPage(more) {
 
 // ready: waits until the library has computed the first trace.  before: runs in the page before its
 // own script.  own: a page that no other test uses; it has work(), see stopwatch(), and
-// setThrottle(rate).
+// setThrottle(rate).  expected: what it may write or ask for all the same.
 export async function openPage({
     file = pagePath,
     hash = '',
@@ -77,10 +78,11 @@ export async function openPage({
     javaScriptEnabled = true,
     before = null,
     own = false,
+    expected = null,
 } = {}) {
     const isOwn = own || before || !javaScriptEnabled,
         page = (!isOwn && empty.pop()) || (await newPage({ javaScriptEnabled }))
-    used.push(Object.assign(page, { isOwn, itself: pathToFileURL(file).href }))
+    used.push(Object.assign(page, { isOwn, expected, itself: pathToFileURL(file).href }))
     await page.setViewportSize({ width, height })
     await page.emulateMedia({
         colorScheme: dark ? 'dark' : 'light',
