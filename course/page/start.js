@@ -14,6 +14,7 @@ import {
     signOf,
 } from './tour.js'
 import { say } from './say.js'
+import { pathView } from './path.js'
 import { mainTour, optionsTour } from './screens.js'
 import { stripView } from './strip.js'
 import { triangleView } from './triangle.js'
@@ -136,6 +137,7 @@ export function startView(context) {
         short: true,
     })
     const text = el('p', { class: 'text' }, say('start.text'))
+    const path = pathView()
     const element = el(
         'article',
         { class: 'screen start' },
@@ -147,6 +149,7 @@ export function startView(context) {
             el('div', {}, text, rows, question, el('p', { class: 'onward' }, onward)),
         ),
         strip.element,
+        path.element,
     )
     let last = ''
     function update() {

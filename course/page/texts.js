@@ -84,6 +84,60 @@ export const texts = {
         + 'from the others.',
     'start.skip': 'Skip to the tour',
 
+    // ---- the path of docs/path.md, folded under it
+
+    'path.title': 'A path of six sittings',
+    'path.text':
+        'From \u201cwhat is attention for\u201d to a block whose backward you wrote yourself: '
+        + 'screens of this page, an exercise, and a command in the folder of attic that prints '
+        + 'all numbers. docs/path.md there has three questions to each sitting, with answers.',
+    'path.sitting.1': 'What attention is for',
+    'path.sitting.2': 'One number at the end',
+    'path.sitting.3': 'Through the softmax',
+    'path.sitting.4': 'Is it right?',
+    'path.sitting.5': 'Without the matrix',
+    'path.sitting.6': 'From tokens to tokens',
+    'path.exercise': 'make exercise-{exercise}',
+    'path.command.1': 'make run-trace ARGS=--paper',
+    'path.command.2': 'make run-trace ARGS="--paper --cell q0,k1"',
+    'path.command.3': 'make run-trace ARGS="--paper --quiz"',
+    'path.command.4': 'make run-trace ARGS="--paper --mistake no-delta"',
+    'path.command.5': 'make run-14_tiles_by_hand',
+    'path.command.6': 'make run-trace ARGS="--block --paper --quiz"',
+    'path.screen.QKV': 'Q, K, V',
+    'path.screen.S': 'scores',
+    'path.screen.P': 'probabilities',
+    'path.screen.O': 'mixture',
+    'path.screen.loss': 'the loss',
+    'path.screen.dV': 'dV',
+    'path.screen.dP': 'dP',
+    'path.screen.jacobian': 'the Jacobian',
+    'path.screen.delta': 'delta',
+    'path.screen.dS': 'dS',
+    'path.screen.dQ': 'dQ',
+    'path.screen.dK': 'dK',
+    'path.screen.numerically': 'ask the loss itself',
+    'path.screen.broken': 'break it',
+    'path.screen.dropout': 'dropout',
+    'path.screen.empty': 'an empty row',
+    'path.screen.softcap': 'softcap',
+    'path.screen.bias': 'bias',
+    'path.screen.mask': 'mask',
+    'path.screen.block-tokens': 'tokens',
+    'path.screen.block-heads': 'heads',
+    'path.screen.block-votes': 'votes on a weight',
+    'path.screen.block-four': 'one token, four messages',
+    'path.screen.block-shared': 'shared keys',
+    'path.done': 'answered',
+    'path.count': '{count} of {all} screens are answered.',
+    'path.code': 'Your progress code:',
+    'path.code before': 'A code from before:',
+    'path.go on': 'Go on with it',
+    'path.no code': 'This is no code of this page: please look at it again.',
+    'path.no proof':
+        'The code is what you say of yourself, to go on another day. Everybody can make every '
+        + 'code: it proves nothing, and is not for marks.',
+
     // ---- questions and answers, on the first screen and in both tours
 
     'answers': 'Answers',

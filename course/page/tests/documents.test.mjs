@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { commandsOf, labelOf, sittings, titleOf } from '../path.js'
 import { say } from '../say.js'
 import { valueName } from '../triangle_layout.js'
 
@@ -12,6 +13,23 @@ test('README tells the picture of the page in its words, at most 60', () => {
     const [, caption] = /15_attention_on_paper\.svg\) \*([^*]*)\*/.exec(document('README.md'))
     assert.equal(caption, oneLine(say('start.text')))
     assert.ok(caption.split(' ').length <= 60, `${caption.split(' ').length} words`)
+})
+
+test('the path of the page is that of docs/path.md', () => {
+    const [, ...sections] = document('docs/path.md').split(/ ## \d\. /)
+    assert.equal(sections.length, sittings.length)
+    for (const [k, { screens }] of sittings.entries()) {
+        const [, rows] = /\| screens \|(.*?\| command \|[^|]*)\|/.exec(sections[k])
+        assert.ok(sections[k].startsWith(`${titleOf(k)} `), titleOf(k))
+        const told = [...rows.split('| exercise |')[0].matchAll(/ (\S[^`]*?) `#screen=([\w-]+)`,?/g)]
+        assert.deepEqual(
+            told.map(([, label, name]) => [label, name]),
+            screens.map((name) => [labelOf(name), name]),
+        )
+        const [exercise, command] = commandsOf(k)
+        assert.ok(rows.includes(`\`${exercise}\``), rows)
+        assert.ok(rows.endsWith(`| \`${command}\` `), rows)
+    }
 })
 
 test('the corners of the triangle have the same names in the picture of README', () => {
