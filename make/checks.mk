@@ -241,7 +241,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) check-long check-programs
 	$(sub) check-exercises SEEDS=100
 	$(sub) check-class STUDENTS=100
-	$(sub) check-worksheets
+	$(sub) check-worksheets check-course
 	$(sub) check-crash check-kill N=500
 	$(sub) sanitize
 	$(sub) tsan

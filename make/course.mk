@@ -13,7 +13,10 @@ $(worksheets): $(call objects,$(patsubst %,course/%.c,worksheets worksheet works
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
-exercises := 0 1 2 3 4 5 6 7 8 9 10
+# ONLY=0,1,3:20 needs those of three; of another ONLY, all are made and grade says what is wrong with it.
+comma := ,
+only := $(foreach e,$(subst $(comma), ,$(ONLY)),$(firstword $(subst :, ,$e)))
+exercises := $(or $(filter $(only),0 1 2 3 4 5 6 7 8 9 10),0 1 2 3 4 5 6 7 8 9 10)
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/include/exercise.h
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises --sandbox $(or $(SANDBOX),on) \
@@ -58,6 +61,12 @@ grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a 
 	@set -- "$(or $(DIR),course/exercises)"/e[0-9]*.c; [ -e "$$1" ] || [ -L "$$1" ] || set --; \
 	    $(grade_run) $(if $(ONLY),--only '$(ONLY)') --table --results "$(or $(RESULTS),out/results.json)" "$$@"
 
+exercises: $(grade) $(exercise_runners) ## the grader and all that it needs, for ONLY=0,1,3:20
+course: $(grade) $(worksheets) ## a course in a box, in OUT=folder: archive, worksheets, tickets, autograder; IDS=file ONLY=0,1,3:20
+	@sh scripts/course.sh $(grade) $(worksheets) "$(or $(OUT),out/course)" "$(IDS)" "$(ONLY)" "$(KEY)"
+check-course: $(grade) $(worksheets) ## does the box hold what students need and nothing else, and does its autograder grade?
+	@MAKE="$(MAKE)" sh scripts/check-course.sh $(grade) $(worksheets)
+
 grade-class: $(grade) $(exercise_runners) ## grade DIR=folder, which has one for each student: OUT=folder/grades.csv; ONLY, IDS, DUE, TIMES, KEY, SEED
 	@$(grade_run) $(if $(ONLY),--only '$(ONLY)') --class "$(DIR)" --out "$(or $(OUT),out/class)" $(if $(IDS),--ids "$(IDS)") \
 	    $(if $(DUE),--due "$(DUE)") $(if $(TIMES),--times "$(TIMES)")
@@ -73,7 +82,7 @@ check-worksheets: $(worksheets) ## are sheets drawn from a key, and answers grad
 	@sh scripts/check-worksheets.sh $(worksheets)
 check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not
 	@sh scripts/check-sandbox.sh $(grade) "$(exercise_compile)" $(B)/exercises
-.PHONY: exercise-8-answers grade-all grade-class worksheets check-exercises check-class check-worksheets check-sandbox
+.PHONY: exercise-8-answers grade-all grade-class worksheets exercises course check-course check-exercises check-class check-worksheets check-sandbox
 
 # ---- the page --------------------------------------------------------------------------------
 

@@ -418,6 +418,7 @@ int main(int argc, char **argv)
                       "usage: grade [options] file.c ...\n"
                       "Grades solutions of the exercises; docs/exercises.md explains them.\n",
                       options, 100000);
+    totals all = {.of = read_assignment(only)};
     ticket = read_ticket();
     if (answers) {
         printf("ticket %016llx\n", (unsigned long long)ticket);
@@ -428,7 +429,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "grade: no file is named; try --help\n");
         return 2;
     }
-    totals all = {.of = read_assignment(only)};
     results r;
     char output[200];
     hide_seed(argc, argv);

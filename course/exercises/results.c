@@ -57,12 +57,13 @@ void write_submission(results *r, const submission *x)
 {
     for (int k = 0; r->file && k < quantities(x->which); k++) {
         const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
-        char output[2200];
+        char output[6000];
         if (q && q->kind != VERDICT_NOT_ASKED)
             snprintf(output, sizeof output, "%s%s%s%s%s", kind_names[q->kind],
                      q->text[0] ? ": " : "", q->text, q->arithmetic[0] ? "\n" : "", q->arithmetic);
         else
-            snprintf(output, sizeof output, "not reached; the program: %s", x->g.failure);
+            snprintf(output, sizeof output, "not reached; the program: %s%s%s", x->g.failure,
+                     k == 0 && x->said[0] ? "\n" : "", k == 0 ? x->said : "");
         write_result(r, x->which, k, q && is_right(q), output);
     }
 }

@@ -56,7 +56,9 @@ void begin_submissions(const char *with, const char *runners_in, double limit)
     atexit(remove_folder);
     sandbox_give(work);
     snprintf(from, sizeof from, "%s/include", runners);
-    if (!run((const char *const[]){"cp", "-R", from, include, NULL})) exit(2);
+    if (!run((const char *const[]){"cp", "-R", from, include, NULL}) ||
+        !run((const char *const[]){"chmod", "-R", "a+rX", include, NULL}))
+        exit(2);
 }
 
 /* ------------------------------------------------------------------ grading a file ------------ */

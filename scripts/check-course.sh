@@ -1,0 +1,150 @@
+#!/bin/sh
+# check-course.sh GRADE WORKSHEETS -- a course in a box: does the archive of the students work, does it hold neither solutions
+# nor wrong answers nor keys, and does the autograder grade, in the folders that Gradescope documents?
+set -eu
+cd "$(dirname "$0")/.."
+grade=$1 worksheets=$2 solutions=$PWD/course/exercises/solutions
+work=$(mktemp -d)
+trap 'rm -rf --one-file-system "$work"' EXIT
+export LC_ALL=C
+
+fail() { echo "check-course: $*" >&2; exit 1; }
+not_run() { printf '\n**** NOT RUN: %s\n\n' "$1" >&2; }
+
+printf 'ada@example.org\nbob\nM\303\274ller, Zo\303\253\n' >"$work/ids"
+out=$work/out
+# Twice, with the key of the first time.
+for _ in 1 2; do
+    sh scripts/course.sh "$grade" "$worksheets" "$out" "$work/ids" 3:8,6,8 >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+    cat "$out/students/bob/worksheet.html" "$out/students/bob/ticket.txt" "$out/private/course.key" >>"$work/drawn"
+done
+[ "$(wc -c <"$out/private/course.key")" -eq 64 ] || fail "the key has not 64 digits"
+half=$(($(wc -c <"$work/drawn") / 2))
+head -c $half "$work/drawn" >"$work/first"
+tail -c $half "$work/drawn" | cmp -s - "$work/first" || fail "made again, the course is another one"
+[ -z "$(find "$out/private/course.key" -perm /077)$(find "$out/private" -maxdepth 0 -perm /077)" ] || fail "the key can be read by others"
+for wrong in ',0' 12 3:x; do
+    ! sh scripts/course.sh "$grade" "$worksheets" "$work/none" "$work/ids" "$wrong" >/dev/null 2>&1 || fail "ONLY=$wrong is taken"
+done
+
+# ---- the archive of the students: what is not in it ----------------------------------------------
+
+mkdir "$work/student"
+tar xzf "$out/attic-exercises.tar.gz" -C "$work/student"
+cd "$work/student/attic-exercises"
+found=$(find . -name '.git*' -o -name solutions -o -name 'wrong*' -o -name 'mutants*' -o -name 'attacks*' -o -name 'e[0-9].c' -o -name 'e10.c' \
+    -o -name 'test_*' -o -name '*.key' -o -name '*ticket*' -o -name 'plant.awk' -o -type l)
+[ -z "$found" ] || fail "in the archive: $found"
+[ -s attic.html ] || fail "the page is not in the archive"
+! grep -q 'solutions\|wrong\.txt\|lecturer' docs/exercises.md README.md || fail "its texts speak of what is not there"
+
+# Lines of solutions and wrong answers that neither the files with blanks nor hints show: 32 characters and more, without
+# white space.
+cd "$OLDPWD"
+lines() { sed 's/[ \t]//g' | awk 'length >= 32' | sort -u; }
+{
+    cat "$solutions"/*.c
+    sed -n 's/^ *+ //p' course/exercises/wrong.txt
+} | lines >"$work/theirs"
+{
+    cat course/exercises/e[0-9]*_*.c course/exercises/exercise.h
+    sed -n 's/\\n"[^"]*$//; s/^ *"//p' course/exercises/skeletons.c course/exercises/attention.c
+} | tr -d ' \t\n' >"$work/shown"
+while read -r line; do
+    grep -qF -e "$line" "$work/shown" || printf '%s\n' "$line"
+done <"$work/theirs" >"$work/distinct"
+[ "$(wc -l <"$work/distinct")" -gt 200 ] || fail "there are not even 200 lines to look for"
+cat "$out/private/course.key" >>"$work/distinct"
+sed -n 's/^[0-9]* //p' "$out/private/bob.E8.txt" | tr '\n' ' ' >>"$work/distinct"
+# All text, without white space: of the page what is compressed in it, too.
+find "$work/student" -type f -exec cat {} + >"$work/all"
+if command -v node >/dev/null; then
+    node -e '
+        const { readFileSync, writeFileSync } = require("node:fs"), { gunzipSync } = require("node:zlib")
+        const page = readFileSync(process.argv[1], "latin1"), parts = []
+        for (const [text] of page.matchAll(/[A-Za-z0-9+/=]{200,}/g)) {
+            try { parts.push(gunzipSync(Buffer.from(text, "base64"))) } catch { continue }
+        }
+        if (!parts.some((part) => part.subarray(1, 4).toString() === "asm")) throw Error("there is no WebAssembly in it")
+        writeFileSync(process.argv[2], Buffer.concat(parts))' "$work/student/attic-exercises/attic.html" "$work/parts" || fail "the page cannot be taken apart"
+    cat "$work/parts" >>"$work/all"
+else
+    not_run "there is no node: what is compressed in the page was not looked at"
+fi
+tr -d ' \t\n' <"$work/all" >"$work/squeezed"
+found=$(grep -aoFf "$work/distinct" "$work/squeezed" | sort -u | head -5 || true)
+[ -z "$found" ] || fail "lines of solutions or wrong answers are in the archive: $found"
+# The same search finds them where they are.
+tr -d ' \t\n' <"$solutions/e6.c" | grep -aqFf "$work/distinct" || fail "a solution would not be found"
+
+# ---- the archive: does it work? ------------------------------------------------------------------
+
+cd "$work/student/attic-exercises"
+$MAKE -s exercise-3 >"$work/said" 2>&1 && grep -q 'not written: BLANK' "$work/said" || fail "$(tail -5 "$work/said")"
+$MAKE -s exercise-3 FILE="$solutions/e3.c" 2>&1 | grep -q 'All right' || fail "its grader does not know what is right"
+ticket=$(cat "$out/students/bob/ticket.txt")
+$MAKE -s exercise-8 TICKET="$ticket" 2>&1 | grep -q 'found\[9\] names no mistake' || fail "E8 with a ticket is not graded"
+cd "$OLDPWD"
+
+# ---- the autograder ------------------------------------------------------------------------------
+
+if command -v python3 >/dev/null; then
+    python3 -m zipfile -l "$out/private/gradescope.zip" >"$work/said"
+    grep -q '^run_autograder' "$work/said" || fail "run_autograder is not at the root of gradescope.zip"
+fi
+if command -v shellcheck >/dev/null; then
+    shellcheck -S warning course/box/setup.sh course/box/run_autograder scripts/course.sh scripts/check-course.sh scripts/check-class.sh || fail "shellcheck"
+else
+    not_run "there is no shellcheck"
+fi
+
+# Who is not root, or may not mount, has no other root folder: then what is in the folder / of a container is not tried.
+root=$work/root
+mkdir -p "$root/autograder/source" "$root/autograder/submission" "$root/autograder/results" "$root/usr" "$root/etc" "$root/dev" "$root/proc"
+mkdir -m 1777 "$root/tmp"
+for link in bin lib lib64 sbin; do [ ! -L /$link ] || cp -P /$link "$root/$link"; done
+if [ "$(id -u)" -ne 0 ] || ! unshare --mount true 2>/dev/null || [ ! -L /bin ]; then
+    not_run "the autograder takes root, mounts, and a system with /bin in /usr"
+    exit 0
+fi
+# inside COMMAND...: in the folder /autograder of a system that has what ours has
+inside() {
+    # shellcheck disable=SC2016
+    unshare --mount sh -c 'root=$1
+        shift
+        for folder in usr etc dev proc; do mount --rbind /$folder "$root/$folder"; done
+        exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" sh -c "cd /autograder && $*"' \
+        sh "$root" "$@" >"$work/said" 2>&1 || { tail -20 "$work/said"; fail "in /autograder: $*"; }
+}
+if command -v unzip >/dev/null; then
+    unzip -q "$out/private/gradescope.zip" -d "$root/autograder/source"
+else
+    (cd "$root/autograder/source" && python3 -m zipfile -e "$out/private/gradescope.zip" .)
+fi
+inside sh source/setup.sh
+[ -z "$(find "$root/autograder/source" -maxdepth 1 -perm /007)" ] || fail "a submission may look into /autograder/source"
+cp "$root/autograder/source/run_autograder" "$root/autograder"
+chmod 755 "$root/autograder/run_autograder"
+# submit FILE...: as this student; results are in $json
+json=$root/autograder/results/results.json
+submit() {
+    rm -f "$root"/autograder/submission/* "$json"
+    [ $# -eq 0 ] || cp -P "$@" "$root/autograder/submission"
+    inside ./run_autograder
+    [ -s "$json" ] || fail "there is no results.json"
+    ! command -v python3 >/dev/null || python3 -m json.tool "$json" >/dev/null || fail "results.json is no JSON"
+}
+scores() { grep -c "\"score\": $1, " "$json" || true; }
+echo '{"id": 1, "assignment": {"title": "6"}, "users": [{"email": "ada@example.org", "id": 2, "name": "Ada"}, {"email": "bob"}]}' \
+    >"$root/autograder/submission_metadata.json"
+submit "$solutions/e3.c" "$solutions/e1.c" course/exercises/e6_delta.c
+[ "$(scores 2)" -eq 4 ] && [ "$(scores 0)" -eq 15 ] && grep -q 'user nobody' "$json" || { cat "$json"; fail "E3 is not worth four times 2"; }
+submit
+[ "$(scores 0)" -eq 19 ] || { cat "$json"; fail "nothing submitted is not graded"; }
+ln -s /autograder/source/course.key "$work/e3.c"
+submit "$work/e3.c" "$solutions/e8.c"
+grep -q 'is a link' "$json" && grep -q 'it is not' "$json" && [ "$(scores 1)" -lt 5 ] || { cat "$json"; fail "what is published answers E8"; }
+mv "$root/autograder/source/attic-exercises" "$root/autograder/source/away"
+submit "$solutions/e3.c"
+grep -q 'tell your lecturer' "$json" || fail "a grader that fails says nothing"
+echo "  the archive works and holds no answers; the autograder grades in /autograder"

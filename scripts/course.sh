@@ -1,0 +1,70 @@
+#!/bin/sh
+# course.sh GRADE WORKSHEETS OUT IDS [ONLY [KEY]] -- a course in a box, in the folder OUT:
+#
+#     attic-exercises.tar.gz    for all students: the exercises and their grader, without solutions
+#     students/ID/              for one: worksheet.html, answers.csv, and ticket.txt if E8 is assigned
+#     private/                  for you: course.key, the keys of the worksheets, the answers of E8, and
+#     private/gradescope/       an autograder, also as gradescope.zip, and its Dockerfile
+#
+# The key is made the first time, and used again where it is there.
+set -eu
+cd "$(dirname "$0")/.."
+grade=$1 worksheets=$2 out=$3 ids=$4 only=${5:-} key=${6:-}
+[ -r "$ids" ] || { echo "course: there is no list of ids: IDS=$ids" >&2; exit 2; }
+"$grade" --only "${only:-0}" --answers >/dev/null
+umask 022
+mkdir -p "$out/students"
+(umask 077 && mkdir -p "$out/private")
+
+# ---- the key, what is drawn from it --------------------------------------------------------------
+
+if [ -z "$key" ]; then
+    key=$out/private/course.key
+    [ -s "$key" ] || (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key")
+fi
+"$worksheets" --key "$key" --ids "$ids" --out "$out"
+case ",$only," in
+,, | *,8[,:]*)
+    for folder in "$out"/students/*/; do
+        folder=${folder%/} id=${folder##*/}
+        id=${id%/}
+        "$grade" --answers --key "$key" --id "$id" >"$out/private/$id.E8.txt"
+        sed -n 's/^ticket //p' "$out/private/$id.E8.txt" >"$folder/ticket.txt"
+    done ;;
+esac
+
+# ---- what all students get -----------------------------------------------------------------------
+
+name=attic-exercises
+box=$(mktemp -d)
+trap 'rm -rf "$box"' EXIT
+mkdir "$box/$name" "$box/$name/docs" "$box/$name/course"
+cp Makefile LICENSE "$box/$name"
+cp -R make src "$box/$name"
+mkdir "$box/$name/examples" "$box/$name/course/exercises"
+cp -R examples/common "$box/$name/examples"
+cp course/*.[ch] "$box/$name/course"
+cp course/exercises/*.[ch] "$box/$name/course/exercises"
+cp course/box/README.md "$box/$name"
+# What students need of the text: not where solutions are, nor how they are graded.
+sed -e '/^Solutions are in/,$d' -e 's/\[\([^]]*\)\](attention_block.md)/\1/' docs/exercises.md >"$box/$name/docs/exercises.md"
+[ ! -f docs/attic.html ] || cp docs/attic.html "$box/$name"
+tar cf - -C "$box" "$name" | gzip -9 >"$out/$name.tar.gz"
+
+# ---- the autograder ------------------------------------------------------------------------------
+
+to=$out/private/gradescope
+mkdir -p "$to"
+cp course/box/setup.sh course/box/run_autograder course/box/Dockerfile "$out/$name.tar.gz" "$to"
+cp "$key" "$to/course.key"
+echo "only='$only'" >"$to/settings.sh"
+chmod 755 "$to/setup.sh" "$to/run_autograder"
+rm -f "$out/private/gradescope.zip"
+if command -v zip >/dev/null; then
+    (cd "$to" && zip -q ../gradescope.zip ./*)
+elif command -v python3 >/dev/null; then
+    (cd "$to" && python3 -m zipfile -c ../gradescope.zip ./*)
+else
+    echo "there is neither zip nor python3: pack the files of $to yourself, for Gradescope"
+fi
+echo "$out: attic-exercises.tar.gz for all, students/ID for each; private is yours alone"
