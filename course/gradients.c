@@ -31,6 +31,13 @@ __attribute__((format(printf, 3, 4))) static bool refuse(gradients_report *r, gr
     return false;
 }
 
+/* Before a refusal of kind GRADIENTS_ASKED: what is asked */
+static gradients_kind asks(gradients_report *r, const char *what)
+{
+    r->ask = what;
+    return GRADIENTS_ASKED;
+}
+
 /* ------------------------------------------------------------------ which arrays --------------- */
 
 static const steps_name known[] = {STEPS_Q,  STEPS_K,  STEPS_V,  STEPS_DO,
@@ -189,17 +196,22 @@ static bool layout_fits(const problem *p, gradients_layout layout, steps_name *o
     return mask_fits(p);
 }
 
+static const char *shape_text(const problem *p, steps_name what)
+{
+    const array *a = what == STEPS_KEEP ? p->mask : p->at[what];
+    return a ? at_shape_text(a->x->shape) : "absent";
+}
+
 static bool refuse_shapes(const problem *p, steps_name odd)
 {
-    const array *a = odd == STEPS_KEEP ? p->mask : p->at[odd];
     const gradients_report *r = p->r;
     return refuse(
         p->r, GRADIENTS_REFUSED,
         "%s is %s, which does not fit Q %s, K %s and V %s: B %d, H %d, G %d, T %d, N %d, D "
         "%d, Dv %d%s",
-        a->name, at_shape_text(a->x->shape), at_shape_text(p->at[STEPS_Q]->x->shape),
-        at_shape_text(p->at[STEPS_K]->x->shape), at_shape_text(p->at[STEPS_V]->x->shape), r->B,
-        r->H, r->G, r->T, r->N, r->D, r->Dv, r->G && r->H % r->G ? "; G must divide H" : "");
+        odd == STEPS_KEEP ? "mask" : steps_texts[odd].name, shape_text(p, odd),
+        shape_text(p, STEPS_Q), shape_text(p, STEPS_K), shape_text(p, STEPS_V), r->B, r->H, r->G,
+        r->T, r->N, r->D, r->Dv, r->G && r->H % r->G ? "; G must divide H" : "");
 }
 
 /* The layout that fits, or the one that was chosen */
@@ -207,10 +219,11 @@ static bool find_layout(const arrays *all, const problem *p, gradients_layout ch
 {
     steps_name odd[2];
     const array *Q = p->at[STEPS_Q], *heads = arrays_find(all, "kv_heads");
-    if (Q->x->shape.ndim < 2 || Q->x->shape.ndim > 4)
+    const int axes = Q ? Q->x->shape.ndim : 0;
+    if (axes < 2 || axes > 4)
         return refuse(p->r, GRADIENTS_REFUSED, "Q is %s, but must have 2, 3 or 4 axes",
-                      at_shape_text(Q->x->shape));
-    if (Q->x->shape.ndim < 4) chosen = LAYOUT_BHTD;
+                      shape_text(p, STEPS_Q));
+    if (axes < 4) chosen = LAYOUT_BHTD;
     if (chosen != LAYOUT_ASK) return layout_fits(p, chosen, odd) || refuse_shapes(p, *odd);
     bool fits[2];
     for (int k = 1; k >= 0; k--) {
@@ -218,11 +231,11 @@ static bool find_layout(const arrays *all, const problem *p, gradients_layout ch
         if (heads && at_element(heads->x, 0) != p->r->G) fits[k] = false;
     }
     if (fits[0] && fits[1])
-        return refuse(p->r, GRADIENTS_ASKED,
+        return refuse(p->r, asks(p->r, "layout"),
                       "Q %s and K %s fit two layouts: [B,H,T,D] with %d heads and %d queries "
                       "(--layout=bhtd), [B,T,H,D] with %d heads and %d queries (--layout=bthd)",
-                      at_shape_text(Q->x->shape), at_shape_text(p->at[STEPS_K]->x->shape), p->r->H,
-                      p->r->T, p->r->T, p->r->H);
+                      shape_text(p, STEPS_Q), shape_text(p, STEPS_K), p->r->H, p->r->T, p->r->T,
+                      p->r->H);
     if (fits[1]) set_sizes(p, LAYOUT_BTHD);
     return fits[0] || fits[1] || refuse_shapes(p, odd[0]);
 }
@@ -243,7 +256,7 @@ static bool check_sizes(gradients_report *r, gradients_corner chosen)
     if (!r->causal || r->T == r->N) r->corner = CORNER_TOP_LEFT;
     return r->corner != CORNER_ASK ||
            refuse(
-               r, GRADIENTS_ASKED,
+               r, asks(r, "corner"),
                "a causal mask of %d queries and %d keys has two places: row i attends to keys up "
                "to i (--corner=top-left, as is_causal of PyTorch), or up to i %+d "
                "(--corner=bottom-right, as FlashAttention from 2.1 on)",
@@ -279,7 +292,7 @@ static bool check_mask(problem *p)
     if (is_whole(p->mask) && others)
         return refuse(p->r, GRADIENTS_REFUSED, "the integers of mask must be 0 and 1");
     return p->keeps || !ones || others ||
-           refuse(p->r, GRADIENTS_ASKED,
+           refuse(p->r, asks(p->r, "mask"),
                   "mask holds reals that are all 0 or 1: save it as bool if 1 is what is attended "
                   "to; reals are added to the scores");
 }
@@ -536,7 +549,7 @@ bool gradients_judge(const arrays *all, const gradients_choice *choice, gradient
 {
     problem p = {.r = r};
     int worst = 0;
-    *r = (gradients_report){.look = "", .dtype = ""};
+    *r = (gradients_report){.look = "", .dtype = "", .ask = ""};
     r->most = choice->named ? choice->named : GRADIENTS_NAMED;
     if (!find_arrays(all, &p) || !find_layout(all, &p, choice->layout) || !find_settings(all, r) ||
         !check_sizes(r, choice->corner) || !check_mask(&p))

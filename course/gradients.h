@@ -62,6 +62,7 @@ extern const steps_name gradients_names[GRADIENTS_COUNT];
 typedef struct {
     gradients_kind kind;
     char message[400]; /* refused or asked: why */
+    const char *ask;   /* asked: "layout", "corner" or "mask" */
     int B, H, G, T, N, D, Dv, axes;
     gradients_layout layout;
     bool causal, masked, own_scale;

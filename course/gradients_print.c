@@ -159,6 +159,7 @@ void gradients_json(const gradients_report *r)
     const char *between = "";
     printf("{\"verdict\": \"%s\"", kinds[r->kind]);
     trace_json_text("message", r->message);
+    trace_json_text("ask", r->ask);
     printf(
         ", \"sizes\": {\"B\": %d, \"H\": %d, \"G\": %d, \"T\": %d, \"N\": %d, \"D\": %d, \"Dv\": "
         "%d},\n\"layout\": \"%s\", \"causal\": %s, \"mask\": %s",

@@ -119,7 +119,7 @@ page-native-here: $(page_run)
 check-page: page page-native build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
-	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,course/trace course/page/tests/train_twin)
+	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,course/trace course/verdict_of_file course/page/tests/train_twin)
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
 	@node --test --test-reporter=spec --test-concurrency=$$(($(JOBS) + 1)) $(if $(FIREFOX),course/page/tests/firefox.mjs) \
 	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard course/page/tests/*.test.mjs))))

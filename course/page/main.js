@@ -24,6 +24,7 @@ import { lastScreen, screenState, tourView } from './tour.js'
 import { blockTour, mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
 import { trainView } from './train.js'
+import { checkView } from './check.js'
 
 const tours = { tour: mainTour, options: optionsTour, block: blockTour }
 const makers = {
@@ -33,6 +34,7 @@ const makers = {
     block: (context) => tourView(context, blockTour),
     free: freeView,
     train: trainView,
+    check: checkView,
 }
 
 const namesOf = (tour) => tour.screens.map(({ name }) => name)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "block_cell.h"
+#include "gradients.h"
 #include "page/export.h"
 #include "trace.h"
 
@@ -217,5 +218,31 @@ void page_mistakes(void)
         trace_json_mistake(&mistakes_texts[m]);
     }
     printf("]\n");
+    fflush(stdout);
+}
+
+/* ------------------------------------------------------------------ gradients of files --------- */
+
+/* Judges the gradients in files, whose names end in 0, and prints the verdict as JSON.  A page waits
+ * meanwhile: mistakes are tried with fewer scores than the program verdict_of_file does. */
+PAGE_EXPORT(page_gradients)
+void page_gradients(int count, const char *names, int layout, int corner);
+void page_gradients(int count, const char *names, int layout, int corner)
+{
+    static gradients_report report;
+    const gradients_choice choice = {.layout = (gradients_layout)layout,
+                                     .corner = (gradients_corner)corner,
+                                     .named = GRADIENTS_NAMED / 4};
+    arrays all = {.n = 0};
+    at_tape *tape = at_open(ATTIC_F64, 1);
+    for (int k = 0; k < count; k++, names += strlen(names) + 1) arrays_read(tape, names, &all);
+    bool done = at_ok(tape);
+    if (!done)
+        snprintf(report.message, sizeof report.message, "%s", at_error(tape));
+    else if (!(done = gradients_judge(&all, &choice, &report)))
+        snprintf(report.message, sizeof report.message, "there is not enough memory");
+    at_close(tape);
+    if (!done) report.kind = GRADIENTS_REFUSED, report.ask = report.look = report.dtype = "";
+    gradients_json(&report);
     fflush(stdout);
 }

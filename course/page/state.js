@@ -8,7 +8,7 @@ const rows = (text) => text.split('/').map((row) => row.split(','))
 
 /* Attention on paper: all numbers but the scores and dQ have two digits. */
 export const paper = Object.freeze({
-    view: 'start', // start, tour, options, block, free, train
+    view: 'start', // start, tour, options, block, free, train, check
     screen: 0, // of a tour, its number; in a link its name
     Q: rows('1,0/0,1'),
     K: rows('ln 7,0/ln 2,ln 3/0,ln 6'),
@@ -32,7 +32,7 @@ export const paper = Object.freeze({
 const matrices = ['Q', 'K', 'V', 'dO', 'bias', 'mask']
 const numbers = ['scale', 'temperature', 'softcap', 'dropout', 'seed', 'i', 'j']
 const texts = ['view', 'screen', 'window', 'mistake']
-export const views = ['start', 'tour', 'options', 'block', 'free', 'train']
+export const views = ['start', 'tour', 'options', 'block', 'free', 'train', 'check']
 
 export const matrixText = (name, m) =>
     m.map((row) => row.join(name === 'mask' ? '' : ',')).join('/')

@@ -29,6 +29,7 @@ export const texts = {
     'page.block': 'Block',
     'page.free': 'Free',
     'page.train': 'Train',
+    'page.check': 'Check',
     'page.light': 'Light',
     'page.dark': 'Dark',
     'page.no JavaScript':
@@ -1170,4 +1171,62 @@ export const texts = {
         '{what} = {sum}, the sum of these votes. Descent would raise this weight; AdamW may do '
         + 'otherwise.',
     'votes.sum, none': '{what} = {sum}: the votes cancel, or there are none.',
+
+    // ---- the gradients of a file
+
+    'file.title': 'Are your gradients right?',
+    'file.text':
+        'A file with Q, K, V, dO and the dQ, dK, dV that your code computes is compared with this '
+        + 'page\u2019s own backward, element by element. It says right, or which mistake it is, and works out '
+        + 'the worst cell.',
+    'file.private': 'The file is read here, by the same C code as everything else: nothing leaves this browser.',
+    'file.drop': 'Drop an .npz, .safetensors, .json or .npy files here, or',
+    'file.choose': 'choose files',
+    'file.example': 'Try an example',
+    'file.example is':
+        'It is the attention of the first screen, with a scale of 1, and gradients that lack something:',
+    'file.how': 'From PyTorch, after out.backward(dout)',
+    'file.more':
+        'mask (1 = attend; reals are added to the scores), scale, softcap and O may be left out. Shapes: [T,D], '
+        + '[H,T,D], [B,H,T,D] or [B,T,H,D]; K and V may have fewer heads. At most 64 MB.',
+    'file.reading': 'Reading and computing \u2026',
+    'file.right': 'Right: every element, to the rounding of {dtype}.',
+    'file.wrong': 'Wrong.',
+    'file.asked': 'The file does not tell this:',
+    'file.refused': 'The file is refused: {why}',
+    'file.failed': 'This file needs more memory than the browser gives: fewer queries or keys show the same.',
+    'file.layout': 'Two layouts fit these shapes. Which one is it?',
+    'file.bhtd': '[B,H,T,D]: {heads} heads, {queries} queries',
+    'file.bthd': '[B,T,H,D]: {heads} heads, {queries} queries',
+    'file.corner': 'A causal mask of {T} queries and {N} keys has two places. Row i attends to keys up to',
+    'file.top left': 'i (is_causal of PyTorch)',
+    'file.bottom right': 'i + N \u2212 T (FlashAttention from 2.1 on)',
+    'file.mask':
+        'The mask holds reals that are all 0 or 1: save it as bool if 1 is what is attended to; reals are '
+        + 'added to the scores.',
+    'file.problem':
+        '{sizes}; scale {scale}. Judged as {dtype}, in units of '
+        + 'u = {unit} of the sum of the absolute terms of a cell.',
+    'file.setting': 'Also set: {what}.',
+    'file.causal': 'causal',
+    'file.masked': 'mask',
+    'file.softcap': 'softcap {cap}',
+    'file.gradient': 'gradient',
+    'file.verdict': 'verdict',
+    'file.worst': 'worst cell is off by',
+    'file.units': '{n} u',
+    'file.no number': 'it is no number',
+    'file.is right': 'right',
+    'file.is wrong': 'WRONG',
+    'file.is NaN': 'NaN',
+    'file.table': 'what was found in each gradient',
+    'file.what': '{name}: {mistake}',
+    'file.unnamed': '{name} is wrong',
+    'file.in parts': 'In {n} of {of} parts; this is the worst, element {batch} of the batch.',
+    'file.from head': 'Its heads are counted from {head} on.',
+    'file.where': 'Wrong: {where}.',
+    'file.instead, O': 'The gradients are just right {setting}; O is not computed so.',
+    'file.instead': 'The gradients are just right {setting}. Is that what was computed?',
+    'file.too many': 'No mistake was tried, for there are too many scores: fewer queries or keys show the same.',
+    'file.explains': '\u201c{mistake}\u201d explains all of it.',
 }

@@ -22,6 +22,7 @@ export const screens = [
     { name: 'free', hash: '#view=free' },
     { name: 'free-all', hash: toHash({ ...paper, ...presets.at(-1).changes, view: 'free' }) },
     { name: 'train', hash: '#view=train' },
+    { name: 'check', hash: '#view=check' },
 ]
 
 // In the page: shows the screen; answers all of its questions, the first of them wrongly or
