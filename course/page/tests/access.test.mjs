@@ -37,6 +37,9 @@ for (const { options, ...look } of looks)
         await page.evaluate(axe)
         for (const link of links) {
             await showLink(page, link)
+            await page.evaluate(() => {
+                for (const path of document.querySelectorAll('.path')) path.open = true
+            })
             const { violations } = await page.evaluate(
                 (more) => window.axe.run(document, { resultTypes: ['violations'], ...more }),
                 options,

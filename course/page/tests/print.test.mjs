@@ -6,13 +6,14 @@ import { screens, showScreen } from './screens.mjs'
 
 const pagesOf = (pdf) => pdf.toString('latin1').match(/\/Type\s*\/Page\b(?!s)/g).length
 
-test('each screen is one page, before and after its questions', async () => {
+test('each screen is one page, before and after its questions; the training has one more, of votes', async () => {
     const page = await openPage({ own: true, reducedMotion: true })
     for (const screen of screens.filter(({ name }) => name !== 'free-all'))
         for (const answered of [false, true]) {
             await showScreen(page, screen, answered)
+            if (screen.name === 'train') await page.locator('.training[data-steps="0"]').waitFor()
             const pdf = await page.pdf({ format: 'A4', preferCSSPageSize: true, printBackground: true })
-            assert.equal(pagesOf(pdf), 1, `${screen.name}${answered ? ', answered' : ''}`)
+            assert.equal(pagesOf(pdf), screen.name === 'train' ? 2 : 1, `${screen.name}${answered ? ', answered' : ''}`)
         }
 })
 
@@ -23,7 +24,7 @@ test('on paper there are no buttons but answers, and the paper is white', async 
         await page.emulateMedia({ media: 'print' })
         const { buttons, answers, paper } = await page.evaluate(() => {
             const seen = [...document.querySelectorAll('button, nav a')].filter((b) => b.checkVisibility())
-            const isAnswer = (b) => b.matches('.options:not(form) button, .broken .check')
+            const isAnswer = (b) => b.matches('.options:not(form) button, .broken .check, .votes .positions button')
             return {
                 buttons: seen.filter((b) => !isAnswer(b)).map((b) => b.textContent),
                 answers: seen.filter(isAnswer).length,
