@@ -76,13 +76,15 @@ worksheets: $(worksheets) ## a sheet and a key for each student: KEY=file IDS=fi
 
 check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
+sample-answers: $(grade) $(exercise_runners) ## the grades of the sample answers of docs/lecturer.md
+	@sh scripts/samples.sh $(grade) "$(exercise_compile)" $(B)/exercises
 check-class: $(grade) $(exercise_runners) ## is a whole class graded, whatever they hand in? STUDENTS=100 made-up ones, in ten minutes
 	@sh scripts/check-class.sh $(grade) "$(exercise_compile)" $(B)/exercises $(STUDENTS)
 check-worksheets: $(worksheets) ## are sheets drawn from a key, and answers graded by it, whatever is in them?
 	@sh scripts/check-worksheets.sh $(worksheets)
 check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not
 	@sh scripts/check-sandbox.sh $(grade) "$(exercise_compile)" $(B)/exercises
-.PHONY: exercise-8-answers grade-all grade-class worksheets exercises course check-course check-exercises check-class check-worksheets check-sandbox
+.PHONY: exercise-8-answers grade-all grade-class worksheets exercises course check-course sample-answers check-exercises check-class check-worksheets check-sandbox
 
 # ---- the page --------------------------------------------------------------------------------
 
