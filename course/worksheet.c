@@ -229,7 +229,7 @@ bool worksheet_grade(const worksheet *w, const double *answers, sheet_verdict *v
     bool memory = own && next && b;
     for (int k = 0; memory && k < worksheet_cells(); k++) {
         int asked, e;
-        double mistaken[SHEET_MISTAKES];
+        double mistaken[SHEET_MISTAKES] = {0};
         worksheet_cell(k, &asked, &e);
         const steps_name what = worksheet_asked[asked];
         const mistake *m = worksheet_mistakes[asked];

@@ -195,7 +195,7 @@ static void grade_replies(const course_key *key, const roster *ids, char **files
     if (!r) exit(1);
     for (int i = 0; i < ids->n; i++) {
         r[i].id = ids->line[i];
-        for (int k = 0; k < CELLS; k++) r[i].answer[k] = NAN;
+        for (int k = 0; k < CELLS; k++) r[i].answer[k] = (double)NAN;
     }
     for (int k = 0; k < n; k++) strangers += take_answers(files[k], r, ids->n);
     FILE *table = create(path, "", "", "worksheets.csv"),

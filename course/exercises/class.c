@@ -93,7 +93,7 @@ static double time_of(const student *x, const char *name, double of_file)
 static void read_times(const course_class *c)
 {
     double unused;
-    due = INFINITY;
+    due = (double)INFINITY;
     if (c->due && !read_time(c->due, &due)) class_fail(c->due, "is no time like 2026-12-01 23:59");
     if (!c->times) return;
     time_lines = roster_read(c->times);

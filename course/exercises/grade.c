@@ -395,7 +395,7 @@ static uint64_t read_ticket(void)
 
 static int grade_one_class(const assignment *of, const char *about)
 {
-    course_key k;
+    course_key k = {.n = 0};
     if (key) k = course_key_read(key);
     const course_class c = {.folder = class_folder,
                             .out = out,

@@ -14,7 +14,7 @@ typedef struct {
 } submission;
 
 /* Once, at the beginning: the compiler and its flags, the folder of the runners, the time limit of a run. */
-void begin_submissions(const char *compiler, const char *runners, double seconds);
+void begin_submissions(const char *with, const char *runners_in, double limit);
 
 /* "e3_softmax.c": 3; -1: the name does not begin with the number of an exercise */
 int exercise_of(const char *name);

@@ -113,7 +113,7 @@ START_TEST(an_empty_cell_is_missing_and_stops_nothing)
 {
     double answers[CELLS];
     worksheet *w = answered(8, answers);
-    put(answers, "delta q1", NAN);
+    put(answers, "delta q1", (double)NAN);
     ck_assert_int_eq(judged(w, answers, "delta q1").state, SHEET_MISSING);
     ck_assert_int_eq(judged(w, answers, "dS q1 k0").state, SHEET_RIGHT);
     worksheet_close(w);
