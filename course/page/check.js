@@ -1,30 +1,28 @@
 /* check.js -- a file with the gradients of an attention: right, or which mistake?
  *
- * course/gradients.c judges it, in a program of its own for each file: what that took of memory is
- * gone with it.  Files are in memory (files.js), and nothing leaves the page. */
+ * course/gradients.c judges it (judge.js), and nothing leaves the page. */
 import { el } from './dom.js'
-import { memoryFiles } from './files.js'
-import { start } from './program.js'
+import { judge } from './judge.js'
 import { say } from './say.js'
+import { newWorker } from './train.js'
 
 const layouts = { bhtd: 1, bthd: 2 },
     corners = { topLeft: 1, bottomRight: 2 }
 
-/* The library in `module` on these files, [{name, bytes}]: what gradients_json prints; null: there was
- * not enough memory. */
-export function judge(module, files, { layout = 0, corner = 0 } = {}) {
-    const memory = memoryFiles()
-    for (const { name, bytes } of files) memory.put(name, bytes)
-    const { exports, printed } = start(module, memory)
-    const names = new TextEncoder().encode(files.map(({ name }) => `${name}\0`).join(''))
-    const at = exports.malloc(names.length + 1)
-    new Uint8Array(exports.memory.buffer, at, names.length).set(names)
+/* In a thread of its own, so that the page does not wait; where a browser gives none, in this one.
+ * Only the last call tells what it found. */
+let thread = null
+function judgeApart(module, files, choice, told) {
+    thread?.terminate()
+    const here = () => setTimeout(() => told(judge(module, files, choice)), 30)
     try {
-        exports.page_gradients(files.length, at, layout, corner)
+        thread = newWorker('check_worker')
+        thread.onmessage = ({ data }) => told(data)
+        thread.onerror = here
+        thread.postMessage({ module, files, choice })
     } catch {
-        return null
+        here()
     }
-    return JSON.parse(printed[1])
 }
 
 /* Attention on paper without delta: dS = P dP */
@@ -207,12 +205,11 @@ export function checkView(context) {
         compute()
     }
 
-    /* What is said first is shown before the page is busy. */
     function compute() {
         verdict.textContent = say('file.reading')
         verdict.classList.remove('right', 'wrong')
         found.replaceChildren()
-        setTimeout(() => show(judge(context.engine.module, files, choice)), 30)
+        judgeApart(context.engine.module, files, choice, show)
     }
 
     function ask(report) {

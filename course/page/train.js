@@ -189,7 +189,8 @@ export const plainReason = (text) => text.replace(/ \((?:fresh|other_arithmetic)
 let current = null, // at most one: a view that is made anew ends the one before
     isForbidden = false // a page around this one, or a policy of its server, forbids workers
 
-function newWorker(source) {
+export function newWorker(name) {
+    const source = document.getElementById(name).textContent
     const address = URL.createObjectURL(new Blob([source], { type: 'text/javascript' }))
     const worker = new Worker(address)
     URL.revokeObjectURL(address)
@@ -247,7 +248,7 @@ function openWorker(onMessage) {
         terminate: () => place.terminate(),
     }
     try {
-        if (!isForbidden) use(newWorker(source))
+        if (!isForbidden) use(newWorker('train_worker'))
     } catch {
         isForbidden = true
     }

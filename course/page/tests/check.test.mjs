@@ -5,7 +5,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { exampleFile, judge } from '../check.js'
+import { exampleFile } from '../check.js'
+import { judge } from '../judge.js'
 import { openPage, wasmPath } from './browser.mjs'
 
 const program = fileURLToPath(
@@ -87,4 +88,17 @@ test('a file is chosen or dropped: a question, then the verdict; no request leav
         buffer: Buffer.from('{"Q": "one"}'),
     })
     await said('The file is refused: json: y.json: tensor "Q"')
+})
+
+test('a browser without workers judges in the page itself', async () => {
+    const page = await openPage({
+        hash: '#view=check',
+        before: () => {
+            window.Worker = function () {
+                throw new Error('refused')
+            }
+        },
+    })
+    await page.getByRole('button', { name: 'Try an example' }).click()
+    await page.waitForFunction(() => document.querySelector('.check .verdict').textContent === 'Wrong.')
 })
