@@ -32,11 +32,22 @@ enum { N_FILES = sizeof files / sizeof *files };
 static at_tape *t;
 static arrays all;
 
-static bool read_text(const char *text)
+static void open_anew(void)
 {
     if (t) at_close(t);
     t = at_open(ATTIC_F64, 1);
     all = (arrays){.n = 0};
+}
+
+static void close_last(void)
+{
+    at_close(t);
+    t = NULL;
+}
+
+static bool read_text(const char *text)
+{
+    open_anew();
     return arrays_read(t, write_bytes(text, (int)strlen(text)), &all);
 }
 
@@ -64,6 +75,7 @@ START_TEST(json_holds_lists_of_lists_of_numbers)
     assert_array("scale", "[]", 1, (double[]){0.5});
     ck_assert(read_text("{\"m\": [[[true]], [[false]]]}"));
     assert_array("m", "[2,1,1]", 2, (double[]){1, 0});
+    close_last();
 }
 END_TEST
 
@@ -72,6 +84,7 @@ START_TEST(json_holds_what_python_writes_for_infinity_and_nan)
     ck_assert(read_text("{\"mask\": [NaN, Infinity, -Infinity, -1]}"));
     const double right[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -1};
     assert_array("mask", "[4]", 4, right);
+    close_last();
 }
 END_TEST
 
@@ -92,6 +105,7 @@ START_TEST(malformed_json_is_refused_with_its_byte)
     assert_refused("{\"Q\": 1, \"q\": 2}", "second array \"q\"");
     assert_refused("{", "should be a string");
     assert_refused("", "it ends early");
+    close_last();
 }
 END_TEST
 
@@ -104,9 +118,7 @@ static const char *npy_of(const char *dtype)
     memcpy(bytes, "\x93NUMPY\x01\x00", 8);
     bytes[8] = (char)n, bytes[9] = 0;
     memcpy(bytes + 10 + n, dtype[0] == '>' ? "\x3f\xc0\xc0\x00" : "\xc0\x3f\x00\xc0", 4);
-    if (t) at_close(t);
-    t = at_open(ATTIC_F64, 1);
-    all = (arrays){.n = 0};
+    open_anew();
     return write_bytes(bytes, 10 + n + 4);
 }
 
@@ -123,6 +135,7 @@ START_TEST(an_npy_file_is_named_as_it_is_and_u16_are_bits_of_bf16)
     ck_assert(arrays_read(t, npy_of("<f2"), &all));
     ck_assert_str_eq(all.of[0].dtype, "f16");
     assert_array(all.of[0].name, "[2]", 2, (double[]){1.9375, -2});
+    close_last();
 }
 END_TEST
 
@@ -130,6 +143,7 @@ START_TEST(pickled_objects_are_refused)
 {
     ck_assert(!arrays_read(t, npy_of("|O"), &all));
     ck_assert_msg(strstr(at_error(t), "only Python can unpickle"), "%s", at_error(t));
+    close_last();
 }
 END_TEST
 
@@ -142,8 +156,8 @@ START_TEST(every_golden_file_is_read_or_refused)
         at_tape *own = at_open(ATTIC_F64, 1);
         arrays in = {.n = 0};
         const bool good = arrays_read(own, write_bytes(g->bytes, g->size), &in);
-        if (g->bytes[0] == '\x93') continue; /* an .npy file is no refusal here */
-        ck_assert_msg(good == (g->n >= 0), "%s: %s", g->name, at_error(own));
+        const bool is_npy = g->bytes[0] == '\x93'; /* which is no refusal here */
+        ck_assert_msg(is_npy || good == (g->n >= 0), "%s: %s", g->name, at_error(own));
         for (int k = 0; good && k < g->n; k++) {
             const array *a = arrays_find(&in, g->tensor[k].name);
             ck_assert_msg(a && at_same_shape(a->x->shape, g->tensor[k].shape), "%s", g->name);
@@ -162,14 +176,14 @@ START_TEST(more_than_64_megabytes_are_refused_before_they_are_read)
 {
     const char *path = write_bytes("{", 1);
     ck_assert_int_eq(truncate(path, ((off_t)64 << 20) + 1), 0);
-    t = at_open(ATTIC_F64, 1);
-    all = (arrays){.n = 0};
+    open_anew();
     ck_assert(!arrays_read(t, path, &all));
     ck_assert_msg(strstr(at_error(t), "more than 64 MB"), "%s", at_error(t));
     all.bytes = ARRAYS_BYTES - 3;
     at_clear_error(t);
     ck_assert(!arrays_read(t, write_bytes("{\"Q\": 1}", 8), &all));
     ck_assert_msg(strstr(at_error(t), "its arrays have more than 64 MB"), "%s", at_error(t));
+    close_last();
 }
 END_TEST
 
