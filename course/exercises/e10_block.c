@@ -33,8 +33,8 @@
  *     split_heads(H, T, D, Q, heads);             head h begins at heads + h * T * D
  *
  * Each function is called with what is right, whatever the others return.  But heads_forward and
- * heads_backward call your split_heads and merge_heads: write these first.  Sometimes W_q is square,
- * sometimes T, C, H and D all differ.
+ * heads_backward call your split_heads and merge_heads: write these first.  Each is called twice: first
+ * with C = H Dv, so that W_o is square, then with no matrix square.  T, C, H, D and Dv always differ.
  *
  * The same on paper, with numbers: docs/attention_block.md. */
 #include "exercise.h"
