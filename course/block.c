@@ -3,13 +3,13 @@
  *     X Y [T,C]   Q O [T,H D], [T,H Dv]   K V [T,G D], [T,G Dv]   R S P [H,T,T]   delta [H,T]
  *
  *     forward                               backward
- *     Q = X W_q                             dX_Q = dQ W_q',  dW_q = X' dQ
- *     K = X W_k                             dX_K = dK W_k',  dW_k = X' dK
- *     V = X W_v                             dX_V = dV W_v',  dW_v = X' dV
+ *     Q = X W_q                             dX_Q = dQ W_q^T,  dW_q = X^T dQ
+ *     K = X W_k                             dX_K = dK W_k^T,  dW_k = X^T dK
+ *     V = X W_v                             dX_V = dV W_v^T,  dW_v = X^T dV
  *     split into heads                      merge
  *     P_h, O_h: steps.h                     dV_h, dP_h, delta_h, dS_h, dR_h, dQ_h, dK_h: steps.h
  *     merge                                 split
- *     O W_o                                 dO = dY W_o',    dW_o = O' dY
+ *     O W_o                                 dO = dY W_o^T,    dW_o = O^T dY
  *     Y = X + O W_o                         dX_res = dY
  *
  *     dX = dX_res + dX_Q + dX_K + dX_V
@@ -192,7 +192,7 @@ static void multiply(const block *b, block_name X, block_name W, block_name Z)
         }
 }
 
-/* dX = dZ W' */
+/* dX = dZ W^T */
 static void multiply_right(const block *b, block_name dZ, block_name W, block_name dX)
 {
     for (int i = 0; i < b->dim[dX][1]; i++)
@@ -204,7 +204,7 @@ static void multiply_right(const block *b, block_name dZ, block_name W, block_na
         }
 }
 
-/* dW = X' dZ */
+/* dW = X^T dZ */
 static void multiply_left(const block *b, block_name X, block_name dZ, block_name dW)
 {
     for (int k = 0; k < b->dim[dW][1]; k++)

@@ -82,7 +82,7 @@ typedef struct {
 /* What is known of each: see block_text.c. */
 typedef struct {
     const char *name;       /* "dX_K" */
-    const char *formula;    /* "dX_K = dK W_k'" */
+    const char *formula;    /* "dX_K = dK W_k^T" */
     const char *sentence;   /* what it says, for a learner */
     block_name gradient_of; /* of dX_K: BLOCK_X_K; BLOCK_COUNT for what is no gradient */
     const char *question;   /* about the sign of an element; NULL for what is given */

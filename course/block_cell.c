@@ -143,7 +143,7 @@ static void add_pair(block_pairs *p, block_element x, block_element y)
     if (p->n < MOST_PAIRS) p->pair[p->n].x = x, p->pair[p->n].y = y, p->n++;
 }
 
-/* Z = X W, dX = dZ W' and dW = X' dZ, as BLOCK_COUNT, X, W or Z: what the factors are */
+/* Z = X W, dX = dZ W^T and dW = X^T dZ, as BLOCK_COUNT, X, W or Z: what the factors are */
 typedef enum { NO_PRODUCT, PLAIN, RIGHT_TRANSPOSED, LEFT_TRANSPOSED } product_kind;
 
 static product_kind product_of(block_name what, block_name *x, block_name *y)

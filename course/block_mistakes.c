@@ -5,7 +5,7 @@
  * `of` becomes rule(element).  If `of` is what the step reads, it is changed for that step alone; if
  * it is `in` itself, the result is changed, and the steps after it read that.
  *
- *     W_o for W_o'       in dO, of W_o:        element (i,j) is where the transpose has it
+ *     W_o for W_o^T       in dO, of W_o:        element (i,j) is where the transpose has it
  *     path K lost        in dX_K, of dX_K:     0
  *
  * Every rule is a sum of products without a difference: so the same table computes the sums of
@@ -269,8 +269,8 @@ static const block_change changes[BLOCK_MISTAKES][MOST_CHANGES] = {
 static const char of_heads[] = "Column h D + d of row t belongs to head h: where does that lie in "
                                "[H,T,D], where in [T,H D]?",
                   of_terms[] = "X is read four times: by the residual, by Q, by K and by V.",
-                  of_transposes[] = "If Z = X W, then dX = dZ W'.",
-                  of_sums[] = "If Z = X W, then dW = X' dZ: a sum over all tokens.";
+                  of_transposes[] = "If Z = X W, then dX = dZ W^T.",
+                  of_sums[] = "If Z = X W, then dW = X^T dZ: a sum over all tokens.";
 
 const mistake_text block_mistakes_texts[BLOCK_MISTAKES] = {
     [BLOCK_RIGHT] = {"right", "Nothing is wrong.", ""},
@@ -321,17 +321,17 @@ const mistake_text block_mistakes_texts[BLOCK_MISTAKES] = {
     [BLOCK_RESIDUAL_THROUGH_WO] = {"residual through W_o",
                                    "The residual's gradient is dO in place of dY.",
                                    "Is the residual added before W_o or after it?"},
-    [BLOCK_PATH_Q_LOST] = {"path Q lost", "dX lacks dQ W_q'.", of_terms},
-    [BLOCK_PATH_K_LOST] = {"path K lost", "dX lacks dK W_k'.", of_terms},
-    [BLOCK_PATH_V_LOST] = {"path V lost", "dX lacks dV W_v'.", of_terms},
+    [BLOCK_PATH_Q_LOST] = {"path Q lost", "dX lacks dQ W_q^T.", of_terms},
+    [BLOCK_PATH_K_LOST] = {"path K lost", "dX lacks dK W_k^T.", of_terms},
+    [BLOCK_PATH_V_LOST] = {"path V lost", "dX lacks dV W_v^T.", of_terms},
     [BLOCK_PATH_V_ALONE] = {"overwritten, V's term alone left",
-                            "dX is dV W_v' alone: = in place of +=, three times.", of_terms},
-    [BLOCK_WQ_PLAIN] = {"W_q for W_q'", "dX_Q is dQ W_q: W_q is not transposed.", of_transposes},
-    [BLOCK_WK_PLAIN] = {"W_k for W_k'", "dX_K is dK W_k: W_k is not transposed.", of_transposes},
-    [BLOCK_WV_PLAIN] = {"W_v for W_v'", "dX_V is dV W_v: W_v is not transposed.", of_transposes},
-    [BLOCK_WO_PLAIN] = {"W_o for W_o'", "dO is dY W_o: W_o is not transposed.", of_transposes},
+                            "dX is dV W_v^T alone: = in place of +=, three times.", of_terms},
+    [BLOCK_WQ_PLAIN] = {"W_q for W_q^T", "dX_Q is dQ W_q: W_q is not transposed.", of_transposes},
+    [BLOCK_WK_PLAIN] = {"W_k for W_k^T", "dX_K is dK W_k: W_k is not transposed.", of_transposes},
+    [BLOCK_WV_PLAIN] = {"W_v for W_v^T", "dX_V is dV W_v: W_v is not transposed.", of_transposes},
+    [BLOCK_WO_PLAIN] = {"W_o for W_o^T", "dO is dY W_o: W_o is not transposed.", of_transposes},
     [BLOCK_WQ_WK_EXCHANGED] = {"W_q and W_k exchanged",
-                               "dX is made of dQ W_k' and dK W_q': the matrices are exchanged.",
+                               "dX is made of dQ W_k^T and dK W_q^T: the matrices are exchanged.",
                                "Which matrix made Q, and which one K?"},
     [BLOCK_SCALE_FORGOTTEN] = {"scale forgotten", "dQ and dK lack the scale c.",
                                "Inside a head: S = c R; what is dR?"},
@@ -342,9 +342,9 @@ const mistake_text block_mistakes_texts[BLOCK_MISTAKES] = {
                                 of_sums},
     [BLOCK_DW_MEAN] = {"mean over positions", "dW is the mean over the tokens, not the sum.",
                        of_sums},
-    [BLOCK_DW_TRANSPOSED] = {"dW transposed", "dW holds dZ' X in place of X' dZ.",
+    [BLOCK_DW_TRANSPOSED] = {"dW transposed", "dW holds dZ^T X in place of X^T dZ.",
                              "dW has the shape of W: which index is the row?"},
-    [BLOCK_DWQ_FOR_DWK] = {"dW_q taken for dW_k", "dW_k is X' dQ in place of X' dK.",
+    [BLOCK_DWQ_FOR_DWK] = {"dW_q taken for dW_k", "dW_k is X^T dQ in place of X^T dK.",
                            "Which gradient arrives at K?"},
     [BLOCK_O_IN_MEMORY] = {"O merged in the wrong order",
                            "In dW_o the memory of O by heads, [H,T,Dv], is read as if it were "
@@ -355,9 +355,9 @@ const mistake_text block_mistakes_texts[BLOCK_MISTAKES] = {
     [BLOCK_O_INTERLEAVED] = {"heads of O interleaved",
                              "In dW_o element d of head h stands in column d H + h of O.",
                              of_heads},
-    [BLOCK_DWO_FROM_DO] = {"dO for dY in dW_o", "dW_o is O' dO in place of O' dY.",
+    [BLOCK_DWO_FROM_DO] = {"dO for dY in dW_o", "dW_o is O^T dO in place of O^T dY.",
                            "Which gradient arrives at O W_o?"},
-    [BLOCK_DWO_FROM_X] = {"X for O in dW_o", "dW_o is X' dY in place of O' dY.",
+    [BLOCK_DWO_FROM_X] = {"X for O in dW_o", "dW_o is X^T dY in place of O^T dY.",
                           "What does W_o read?"},
 };
 

@@ -504,7 +504,7 @@ static const char *where_to_look(const gradients_report *r)
                "again.";
     if (dK->wrong && !dV->wrong) return "dQ is right, so dR is: look at dK = dR' Q (step 1).";
     if (dV->wrong && !dK->wrong)
-        return "dQ and dK are right, so P is: look at dV = P' dO (step 8).";
+        return "dQ and dK are right, so P is: look at dV = P^T dO (step 8).";
     return "dQ is right, so P and dR are: look at how dK and dV are summed and stored.";
 }
 

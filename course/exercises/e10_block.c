@@ -24,7 +24,7 @@
  *     dQ, dK, dV from dO, head by head            heads_backward
  *     dX, dW_q, dW_k, dW_v from dQ, dK, dV and dY tokens_backward
  *
- * Z = X W has dX = dZ W' and dW = X' dZ, where ' is the transpose: that was E2.  X is read four times:
+ * Z = X W has dX = dZ W^T and dW = X^T dZ: that was E2.  X is read four times:
  * by Q, by K, by V, and it is added to Y.  How many terms has dX?
  *
  * All loops are yours.  A local array may be as large as a variable says:

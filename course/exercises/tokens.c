@@ -213,8 +213,8 @@ static void grade_projection(grading *g, const script *s, int call, int buffer, 
     matrix x;
     mistakes_ratio ratio[3];
     open_quantity(&x, of, what, NULL, ratio);
-    add_product(b, BLOCK_X, W, 1, C, 0, add_candidate(&x, "W' for W", as_transpose, false));
-    add_product(b, BLOCK_X, W, 1, n, 0, add_candidate(&x, "W' for W", as_transpose, false));
+    add_product(b, BLOCK_X, W, 1, C, 0, add_candidate(&x, "W^T for W", as_transpose, false));
+    add_product(b, BLOCK_X, W, 1, n, 0, add_candidate(&x, "W^T for W", as_transpose, false));
     add_product(b, BLOCK_X, W, n, 1, C - 1,
                 add_candidate(&x, "the last term alone", last_term, false));
     for (block_name other = BLOCK_WQ; other <= BLOCK_WV; other++)
@@ -242,8 +242,8 @@ static void grade_Y(grading *g, const script *s, int call, int buffer, const tok
     add_values(&x, "without the residual", "Y is O W_o, but it is X + O W_o.", false,
                b->at[BLOCK_OW]);
     add_values(&x, "X alone", "Y is X: what the heads have read is lost.", false, b->at[BLOCK_X]);
-    double *as_of[] = {add_candidate(&x, "W_o' for W_o", as_transpose, false),
-                       add_candidate(&x, "W_o' for W_o", as_transpose, false),
+    double *as_of[] = {add_candidate(&x, "W_o^T for W_o", as_transpose, false),
+                       add_candidate(&x, "W_o^T for W_o", as_transpose, false),
                        add_candidate(&x, "the last term alone", last_term, false),
                        add_candidate(&x, "residual doubled", "X is added to Y twice.", false),
                        add_candidate(&x, "residual in the loop", in_the_loop, false)};
@@ -407,7 +407,7 @@ static void grade_heads(grading *g, const script *s, int call, int buffer, const
 
 /* ------------------------------------------------------------------ the backward -------------- */
 
-/* dO [T,n] = dY W_o', and dX: products with a transpose, read with the strides of what it is not */
+/* dO [T,n] = dY W_o^T, and dX: products with a transpose, read with the strides of what it is not */
 static void grade_dO(grading *g, const script *s, int call, int buffer, const tokens *of)
 {
     const block *b = of->b;

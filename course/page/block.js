@@ -87,9 +87,9 @@ function votesView(context, { revealed }) {
 function fourView(context, { revealed, known }) {
     const terms = [
         ['dX_res', say('block.four.passed on'), 'dY'],
-        ['dX_Q', say('block.four.asked'), "dQ W_q'"],
-        ['dX_K', say('block.four.found'), "dK W_k'"],
-        ['dX_V', say('block.four.gave'), "dV W_v'"],
+        ['dX_Q', say('block.four.asked'), "dQ W_q^T"],
+        ['dX_K', say('block.four.found'), "dK W_k^T"],
+        ['dX_V', say('block.four.gave'), "dV W_v^T"],
     ]
     const { element, update } = barsView(
         say('block.four.bars'),

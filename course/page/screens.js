@@ -922,7 +922,7 @@ export const blockTour = {
         {
             name: 'block-four',
             title: say('block.four.title'),
-            formula: "dX = dY + dQ W_q' + dK W_k' + dV W_v'",
+            formula: "dX = dY + dQ W_q^T + dK W_k^T + dV W_v^T",
             strip: [],
             place: 'token',
             text: () => say('block.four.text'),

@@ -43,16 +43,16 @@ static const paper_value of_dX[] = {{"right", 6.3874},
                                     {"dO split in the wrong order", 4.0304},
                                     {"heads of dQ, dK, dV exchanged", 5.1727},
                                     {"residual's gradient lost", 5.3874},
-                                    {"W_o for W_o'", 5.6834},
-                                    {"W_q for W_q'", 6.0907},
+                                    {"W_o for W_o^T", 5.6834},
+                                    {"W_q for W_q^T", 6.0907},
                                     {"scale forgotten", 6.2000},
                                     {"heads of dO exchanged", 6.5471},
                                     {"W_q and W_k exchanged", 6.8158},
-                                    {"W_k for W_k'", 7.1124},
+                                    {"W_k for W_k^T", 7.1124},
                                     {"residual doubled", 7.3874},
                                     {"path Q lost", 7.9694},
                                     {"residual through W_o", 9.3874},
-                                    {"W_v for W_v'", 9.6874}};
+                                    {"W_v for W_v^T", 9.6874}};
 
 START_TEST(nineteen_mistakes_give_nineteen_values_of_dX_on_paper)
 {
@@ -75,7 +75,7 @@ START_TEST(mistakes_give_the_values_of_dW_k_on_paper)
                                     {"dW transposed", .7690},
                                     {"mean over positions", 3.0468},
                                     {"dO split in the wrong order", 4.3944},
-                                    {"W_o for W_o'", 4.5702},
+                                    {"W_o for W_o^T", 4.5702},
                                     {"heads of dO exchanged", 6.1522},
                                     {"scale forgotten", 8.3200}};
     ASSERT_VALUES(2, DWK, 0, 1, x);

@@ -9,7 +9,7 @@ static void add_product(int T, int C, int n, const double *X, const double *W, d
             for (int j = 0; j < n; j++) Z[t * n + j] += X[t * C + k] * W[k * n + j];
 }
 
-/* dX [T,C] += dZ [T,n] W' */
+/* dX [T,C] += dZ [T,n] W^T */
 static void add_to_input(int T, int C, int n, const double *dZ, const double *W, double *dX)
 {
     for (int t = 0; t < T; t++)
@@ -17,7 +17,7 @@ static void add_to_input(int T, int C, int n, const double *dZ, const double *W,
             for (int j = 0; j < n; j++) dX[t * C + k] += dZ[t * n + j] * W[k * n + j];
 }
 
-/* dW [C,n] += X' dZ */
+/* dW [C,n] += X^T dZ */
 static void add_to_matrix(int T, int C, int n, const double *X, const double *dZ, double *dW)
 {
     for (int t = 0; t < T; t++)

@@ -124,16 +124,16 @@ const wrongByHand = {
     4.0304: 'dO split in the wrong order',
     5.1727: 'heads of dQ, dK, dV exchanged',
     5.3874: "residual's gradient lost",
-    5.6834: "W_o for W_o'",
-    6.0907: "W_q for W_q'",
+    5.6834: "W_o for W_o^T",
+    6.0907: "W_q for W_q^T",
     6.2: 'scale forgotten',
     6.5471: 'heads of dO exchanged',
     6.8158: 'W_q and W_k exchanged',
-    7.1124: "W_k for W_k'",
+    7.1124: "W_k for W_k^T",
     7.3874: 'residual doubled',
     7.9694: 'path Q lost',
     9.3874: 'residual through W_o',
-    9.6874: "W_v for W_v'",
+    9.6874: "W_v for W_v^T",
 }
 
 // Of a whole block every number, and how one element of each matrix comes about.
