@@ -79,6 +79,9 @@ for (const [name, workers] of Object.entries(policies))
         await button(page, 'Reset').click()
         await page.locator('.training[data-steps="0"]').waitFor()
         assert.ok(await note(page).isVisible(), 'with the next model, too')
+        await page.locator('.top a[data-view="check"]').click()
+        await button(page, 'Try an example').click()
+        await page.getByText('no delta').first().waitFor()
     })
 
 test('where a worker may run, it does, and nothing is said', async () => {
