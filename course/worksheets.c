@@ -18,6 +18,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char *key_file, *ids_file, *out = "out/course";
 static const option options[] = {
@@ -119,9 +121,27 @@ static void take_answer(reply *r, const char *cell, const char *value)
     }
 }
 
-/* Lines of students that are not known are counted. */
+/* The file of one student, in a folder with his or her id, answers for nobody else. */
+static const reply *owner_of(const char *path, const reply *r, int n)
+{
+    const char *slash = strrchr(path, '/'), *begin = slash;
+    while (begin && begin > path && begin[-1] != '/') begin--;
+    for (int i = 0; slash && i < n; i++)
+        if (strlen(r[i].id) == (size_t)(slash - begin) &&
+            memcmp(r[i].id, begin, strlen(r[i].id)) == 0)
+            return &r[i];
+    return NULL;
+}
+
+/* Lines of students that are not known, or not meant, are counted. */
 static int take_answers(const char *path, reply *r, int n)
 {
+    const reply *owner = owner_of(path, r, n);
+    struct stat is;
+    if (lstat(path, &is) != 0 || !S_ISREG(is.st_mode) || access(path, R_OK) != 0) {
+        fprintf(stderr, "%s: no file that can be read\n", path);
+        return 0;
+    }
     roster lines = roster_read(path);
     int strangers = 0;
     for (int k = 0; k < lines.n; k++) {
@@ -136,10 +156,11 @@ static int take_answers(const char *path, reply *r, int n)
         reply *of = NULL;
         for (int i = 0; i < n && !of; i++)
             if (strcmp(r[i].id, id) == 0) of = &r[i];
-        if (of)
+        if (of && (!owner || of == owner))
             take_answer(of, cell, value);
         else if (strangers++ == 0)
-            fprintf(stderr, "%s: unknown id: %s\n", path, roster_shown(id));
+            fprintf(stderr, "%s: %s: %s\n", path, of ? "the id of another folder" : "unknown id",
+                    roster_shown(id));
     }
     roster_close(&lines);
     return strangers;

@@ -63,6 +63,16 @@ has worksheets.csv '"Müller, Zoë","ok",0,30'
 grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/worksheets.csv" || fail "$(cat "$work/out/worksheets.csv")"
 grep -q '2 lines belong to no student' "$work/said" && grep -q 'unknown id: eve' "$work/said" || fail "a stranger is not mentioned"
 
+# In the folder of bob, ada cannot be answered for; elsewhere everybody can.
+mkdir "$work/bob"
+cp "$work/ada.csv" "$work/bob/answers.csv"
+mkdir -p "$work/cyd/answers.csv" "$work/dan"
+ln -s "$work/ada.csv" "$work/dan/answers.csv" # neither stops the others
+sheets "$work"/*/answers.csv
+has worksheets.csv '"ada","nothing submitted",0,30'
+grep -q 'the id of another folder: ada' "$work/said" || fail "somebody answers for others"
+[ "$(grep -c 'no file that can be read' "$work/said")" -eq 2 ] || fail "a folder or a link is read"
+
 printf 'the key of another course' >"$work/key"
 sheets "$work/ada.csv"
 ! grep -q '"ada","ok",30,30' "$work/out/worksheets.csv" || fail "another key has the same sheets"
