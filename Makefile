@@ -77,7 +77,7 @@ all_c := $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page
     $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(prove_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
-typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
+typed_c := $(shell grep -ls '^.include "kernels/real.h"' $(all_c))
 only_f32 := $(findstring -DATTIC_ONLY_F32,$(CPPFLAGS) $(CFLAGS))
 no_dual := $(only_f32)$(findstring -DATTIC_WITHOUT_DUAL,$(mode_$(MODE)) $(CPPFLAGS) $(CFLAGS))
 objects = $(patsubst %.c,$(B)/%.o,$(1)) \

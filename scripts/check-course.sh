@@ -82,6 +82,7 @@ tr -d ' \t\n' <"$solutions/e6.c" | grep -aqFf "$work/distinct" || fail "a soluti
 cd "$work/student/attic-exercises"
 $MAKE -s exercise-3 >"$work/said" 2>&1 && grep -q 'not written: BLANK' "$work/said" || fail "$(tail -5 "$work/said")"
 $MAKE -s exercise-3 FILE="$solutions/e3.c" 2>&1 | grep -q 'All right' || fail "its grader does not know what is right"
+! grep -q 'No such file' "$work/said" || fail "it misses files: $(grep 'No such file' "$work/said")"
 ticket=$(cat "$out/students/bob/ticket.txt")
 $MAKE -s exercise-8 TICKET="$ticket" 2>&1 | grep -q 'found\[9\] names no mistake' || fail "E8 with a ticket is not graded"
 cd "$OLDPWD"
