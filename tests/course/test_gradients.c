@@ -296,6 +296,22 @@ START_TEST(right_gradients_of_another_setting_are_recognised)
 }
 END_TEST
 
+START_TEST(products_in_tf32_are_recognised)
+{
+    given *g = given_open(16, 1, &small);
+    for (int k = GRADIENTS_DQ; k <= GRADIENTS_DV; k++)
+        for (ptrdiff_t e = 0; e < steps_size(g->a[0], gradients_names[k]); e++)
+            g->a[0]->at[gradients_names[k]][e] *= 1 + 3e-4 * (double)(e % 3 - 1);
+    given_write(g);
+    judge(g, no_choice, GRADIENTS_WRONG);
+    ck_assert_msg(strstr(r.look, "the digits of TF32 and f16"), "%s", r.look);
+    break_one(g, 0, MISTAKE_NO_DELTA);
+    judge(g, no_choice, GRADIENTS_WRONG);
+    ck_assert_msg(!strstr(r.look, "digits"), "%s", r.look);
+    given_close(g);
+}
+END_TEST
+
 START_TEST(nan_is_located)
 {
     given *g = given_open(15, 1, &small);
@@ -316,4 +332,4 @@ SUITE(course_gradients, two_three_and_four_axes_are_heads_and_batches,
       a_mistake_in_one_element_of_the_batch_is_named_there, many_heads_are_judged_in_groups,
       halves_are_judged_by_their_own_unit, small_numbers_are_not_taken_for_halves,
       mistakes_in_halves_are_named, right_gradients_of_another_setting_are_recognised,
-      nan_is_located)
+      products_in_tf32_are_recognised, nan_is_located)
