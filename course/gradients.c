@@ -498,11 +498,11 @@ static const char *where_to_look(const gradients_report *r)
     if (dQ->wrong && dK->wrong && dV->wrong)
         return "All three are wrong: look at what they share, P (mask, scale, log-sum-exp) and dO.";
     if (dQ->wrong && dK->wrong)
-        return "dV is right, so P and dO are: look between dA = dO V' and dR (steps 7 to 2).";
+        return "dV is right, so P and dO are: look between dA = dO V^T and dR (steps 7 to 2).";
     if (dQ->wrong)
         return "dK is right, so dR is: look at dQ = dR K (step 1), and at what its kernel computes "
                "again.";
-    if (dK->wrong && !dV->wrong) return "dQ is right, so dR is: look at dK = dR' Q (step 1).";
+    if (dK->wrong && !dV->wrong) return "dQ is right, so dR is: look at dK = dR^T Q (step 1).";
     if (dV->wrong && !dK->wrong)
         return "dQ and dK are right, so P is: look at dV = P^T dO (step 8).";
     return "dQ is right, so P and dR are: look at how dK and dV are summed and stored.";
