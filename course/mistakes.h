@@ -210,6 +210,7 @@ typedef struct {
 } mistakes_candidate;
 
 typedef struct {
+    int heads; /* 0: one; else so many of them, [heads,rows,columns] */
     int rows, columns;
     const char *word[2];                        /* "row", "column" */
     char letter[2];                             /* 'i', 'j': row i2; 0: row 2 */

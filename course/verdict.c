@@ -344,7 +344,7 @@ bool mistakes_hidden(const steps *a, steps_name what, const double *before, mist
 void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
 {
     question q = {.what = STEPS_COUNT,
-                  .dim = {1, m->rows, m->columns},
+                  .dim = {m->heads ? m->heads : 1, m->rows, m->columns},
                   .got = m->got,
                   .before = m->before,
                   .right = m->right,

@@ -33,7 +33,7 @@ static bool is_in_empty_row(const question *q, int h, int i, int j)
 
 static bool is_square(const question *q)
 {
-    return q->matrix && q->dim[1] == q->dim[2] && q->dim[1] > 1;
+    return q->matrix && q->matrix->letter[0] && q->dim[1] == q->dim[2] && q->dim[1] > 1;
 }
 
 static bool is_off_diagonal(const question *q, int h, int i, int j)

@@ -167,7 +167,10 @@ static const char *matrix_cell(const mistakes_matrix *m, const char *name, ptrdi
 {
     static char text[60];
     const char row[2] = {m->letter[0], 0}, column[2] = {m->letter[1], 0};
-    if (!*row)
+    if (m->heads)
+        snprintf(text, sizeof text, "head h%td, %s %td", e / m->columns / m->rows, m->word[0],
+                 e / m->columns % m->rows);
+    else if (!*row)
         snprintf(text, sizeof text, "%s %td", m->word[0], e / m->columns);
     else if (m->columns > 1)
         snprintf(text, sizeof text, "%s[%s%td,%s%td]", name, row, e / m->columns, column,
@@ -177,10 +180,15 @@ static const char *matrix_cell(const mistakes_matrix *m, const char *name, ptrdi
     return text;
 }
 
+size_t matrix_size(const mistakes_matrix *m)
+{
+    return (size_t)(m->heads ? m->heads : 1) * (size_t)m->rows * (size_t)m->columns;
+}
+
 grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matrix m, verdict *v)
 {
     grade *q = add_grade(g, s, last);
-    const ptrdiff_t size = (ptrdiff_t)m.rows * m.columns;
+    const ptrdiff_t size = (ptrdiff_t)matrix_size(&m);
     *v = (verdict){.kind = VERDICT_NOT_ASKED};
     if (!q) return NULL;
     m.got = s->buffer[b].data;
@@ -331,7 +339,7 @@ void open_matrix(matrix *x, int rows, int columns, const double *before, const c
 /* The array of a new candidate */
 double *add_candidate(matrix *x, const char *name, const char *sentence, bool overwrites)
 {
-    double *values = need(calloc((size_t)x->m.rows * (size_t)x->m.columns, sizeof *values));
+    double *values = need(calloc(matrix_size(&x->m), sizeof *values));
     x->candidate[x->m.candidates++] = (mistakes_candidate){
         .name = name, .sentence = sentence, .values = values, .overwrites = overwrites};
     return values;
@@ -343,7 +351,7 @@ const char overwritten[] =
 double *add_overwritten(matrix *x)
 {
     double *values = add_candidate(x, "overwritten", overwritten, true);
-    memcpy(values, x->right, (size_t)x->m.rows * (size_t)x->m.columns * sizeof *values);
+    memcpy(values, x->right, matrix_size(&x->m) * sizeof *values);
     return values;
 }
 

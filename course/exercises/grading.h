@@ -109,6 +109,7 @@ typedef struct {
     mistakes_candidate candidate[MAX_CANDIDATES];
 } matrix;
 
+size_t matrix_size(const mistakes_matrix *m); /* elements */
 void open_matrix(matrix *x, int rows, int columns, const double *before, const char *words);
 double *add_candidate(matrix *x, const char *name, const char *sentence, bool overwrites); /* 0 */
 double *add_overwritten(matrix *x); /* the right answer in place of += */

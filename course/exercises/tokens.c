@@ -93,7 +93,8 @@ static const char *const order_names[ORDERS] = {"right", "in the wrong order", "
                                                 "with heads exchanged", "with H and T exchanged"};
 static const char *const order_sentences[ORDERS] = {
     "", "The memory of one shape is read as if it had the other shape already.",
-    "Element d of head h is taken to be column d H + h, but it is column h D + d.",
+    "Element d of head h is taken to be column d H + h, but the elements of a head lie side by "
+    "side.",
     "The heads are counted from the other end.",
     "H and T have changed places; so they do where split_heads merges, or merge_heads splits."};
 
@@ -130,7 +131,7 @@ static void add_values(matrix *x, const char *name, const char *sentence, bool o
                        const double *values)
 {
     memcpy(add_candidate(x, name, sentence, overwrites), values,
-           (size_t)x->m.rows * (size_t)x->m.columns * sizeof *values);
+           matrix_size(&x->m) * sizeof *values);
 }
 
 /* A matrix of the block, with its right values, and what it may be wrong by */
@@ -142,6 +143,7 @@ static void open_quantity(matrix *x, const tokens *of, block_name what, const do
     const size_t bytes = (size_t)block_size(b, what) * sizeof(double);
     const bool tokens_by_c = what == BLOCK_Y || what == BLOCK_DX;
     open_matrix(x, dim[0] * dim[1], dim[2], before, tokens_by_c ? "tc" : "");
+    if (dim[0] > 1) x->m.heads = dim[0], x->m.rows = dim[1];
     x->m.word[0] = "row";
     memcpy(x->right, b->at[what], bytes);
     memcpy(x->terms, of->terms->at[what], bytes);
@@ -157,8 +159,6 @@ static void close_quantity(grading *g, const script *s, int call, int buffer, co
     verdict v;
     grade *q = judge_matrix(g, s, call, buffer, x, &v);
     if (is_shown(q, &v)) {
-        const int T = of->b->p.T, heads = of->b->dim[what][0];
-        if (heads > 1) v.cell[0] = v.cell[1] / T, v.cell[1] %= T;
         block_say_cell(of->b, what, x->m.before, &v, q->arithmetic, sizeof q->arithmetic);
     }
     close_matrix(x);
@@ -175,8 +175,12 @@ static void add_mistakes(matrix *x, const tokens *of, block_name what)
 /* ------------------------------------------------------------------ products ------------------ */
 
 static const char last_term[] = "A sum holds its last term alone: = in place of +=.";
-static const char as_transpose[] =
-    "The matrix was read as if its transpose were stored: W_kj lies at W[k * n + j].";
+/* W_q, W_k, W_v and W_o */
+static const char *const as_transpose[] = {
+    "W_q was read as if its transpose were stored: Wq_kj lies at Wq[k * H * D + j].",
+    "W_k was read as if its transpose were stored: Wk_kj lies at Wk[k * H * D + j].",
+    "W_v was read as if its transpose were stored: Wv_kj lies at Wv[k * H * Dv + j].",
+    "W_o was read as if its transpose were stored: Wo_jc lies at Wo[j * C + c]."};
 
 /* Z += X W with W_kj at W[k * of_k + j * of_j], from the term `first` on; no program gets outside of W. */
 static void add_product(const block *b, block_name X, block_name W, int of_k, int of_j, int first,
@@ -213,8 +217,9 @@ static void grade_projection(grading *g, const script *s, int call, int buffer, 
     matrix x;
     mistakes_ratio ratio[3];
     open_quantity(&x, of, what, NULL, ratio);
-    add_product(b, BLOCK_X, W, 1, C, 0, add_candidate(&x, "W^T for W", as_transpose, false));
-    add_product(b, BLOCK_X, W, 1, n, 0, add_candidate(&x, "W^T for W", as_transpose, false));
+    const char *transposed = as_transpose[W - BLOCK_WQ];
+    add_product(b, BLOCK_X, W, 1, C, 0, add_candidate(&x, "W^T for W", transposed, false));
+    add_product(b, BLOCK_X, W, 1, n, 0, add_candidate(&x, "W^T for W", transposed, false));
     add_product(b, BLOCK_X, W, n, 1, C - 1,
                 add_candidate(&x, "the last term alone", last_term, false));
     for (block_name other = BLOCK_WQ; other <= BLOCK_WV; other++)
@@ -239,11 +244,11 @@ static void grade_Y(grading *g, const script *s, int call, int buffer, const tok
     matrix x;
     mistakes_ratio ratio[3];
     open_quantity(&x, of, BLOCK_Y, NULL, ratio);
-    add_values(&x, "without the residual", "Y is O W_o, but it is X + O W_o.", false,
+    add_values(&x, "without the residual", "Y is O W_o alone: X is not added.", false,
                b->at[BLOCK_OW]);
     add_values(&x, "X alone", "Y is X: what the heads have read is lost.", false, b->at[BLOCK_X]);
-    double *as_of[] = {add_candidate(&x, "W_o^T for W_o", as_transpose, false),
-                       add_candidate(&x, "W_o^T for W_o", as_transpose, false),
+    double *as_of[] = {add_candidate(&x, "W_o^T for W_o", as_transpose[3], false),
+                       add_candidate(&x, "W_o^T for W_o", as_transpose[3], false),
                        add_candidate(&x, "the last term alone", last_term, false),
                        add_candidate(&x, "residual doubled", "X is added to Y twice.", false),
                        add_candidate(&x, "residual in the loop", in_the_loop, false)};
@@ -273,6 +278,7 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
     matrix x;
     verdict v;
     open_matrix(&x, to_heads ? n * T : T, to_heads ? D : n * D, NULL, "");
+    if (to_heads) x.m.heads = n, x.m.rows = T;
     x.m.word[0] = "row";
     reorder(ORDER_RIGHT, to_heads, n, T, D, from, x.right);
     for (int e = 0; e < n * T * D; e++) x.terms[e] = fabs(x.right[e]);
@@ -348,12 +354,13 @@ static void add_head_0(matrix *x, const block *b, block_name what, bool all)
             memcpy(a->at[k] + (size_t)h * head, P, head * sizeof *P);
     if (what <= BLOCK_O) steps_forward(a, STEPS_R);
     if (what > BLOCK_O) steps_backward(a);
-    merged_so(b, a, ORDER_RIGHT, what,
-              add_candidate(x, all ? "head 0 for all" : "P of head 0 for all",
-                            all ? "Every head gets what belongs to the first one: head h begins at "
-                                  "h T D."
-                                : "Every head gets the P of the first one: head h begins at h T T.",
-                            false));
+    merged_so(
+        b, a, ORDER_RIGHT, what,
+        add_candidate(x, all ? "head 0 for all" : "P of head 0 for all",
+                      all ? "Every head gets what belongs to the first one: head h of Q and K "
+                            "begins at h T D, of V at h T Dv."
+                          : "Every head gets the P of the first one: head h begins at h T T.",
+                      false));
     steps_close(a);
 }
 
