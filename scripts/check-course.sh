@@ -145,6 +145,7 @@ submit
 ln -s /autograder/source/course.key "$work/e3.c"
 submit "$work/e3.c" "$solutions/e8.c"
 grep -q 'is a link' "$json" && grep -q 'it is not' "$json" && [ "$(scores 1)" -lt 5 ] || { cat "$json"; fail "what is published answers E8"; }
+grep -q "ticket of E8: $(cat "$out/students/ada@example.org/ticket.txt")" "$json" || fail "E8 is not graded by the ticket of who submitted it"
 mv "$root/autograder/source/attic-exercises" "$root/autograder/source/away"
 submit "$solutions/e3.c"
 grep -q 'tell your lecturer' "$json" || fail "a grader that fails says nothing"

@@ -169,7 +169,8 @@ static void close_student(student *x)
 /* ------------------------------------------------------------------ a line of the table ------- */
 
 /* The points of an exercise; its state is a cell. */
-static double grade_attempt(const student *x, int which, results *r, submission *s, char state[900])
+static double grade_attempt(const student *x, int which, uint64_t ticket, results *r, submission *s,
+                            char state[900])
 {
     int attempts, n;
     char path[PATH_MAX];
@@ -181,7 +182,7 @@ static double grade_attempt(const student *x, int which, results *r, submission 
     }
     snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, a->name);
     open_submission(s, path, which);
-    grade_submission(s, x->of->seed, x->of->key ? course_key_number(x->of->key, "E8", x->id) : 0);
+    grade_submission(s, x->of->seed, ticket);
     write_submission(r, s);
     const int right = right_ones(s);
     n = snprintf(state, 900, "%d of %d", right, quantities(which));
@@ -196,14 +197,19 @@ static double grade_attempt(const student *x, int which, results *r, submission 
 static void grade_student(student *x, const char *state, FILE *table)
 {
     const course_class *c = x->of;
-    char path[PATH_MAX], cells[EXERCISES][900];
+    const uint64_t ticket = c->key ? course_key_number(c->key, "E8", x->id) : 0;
+    char path[PATH_MAX], cells[EXERCISES][900], about[300];
     double points[EXERCISES], sum = 0;
     results r;
     submission *s = need(malloc(sizeof *s));
     snprintf(path, sizeof path, "%s/results/%s.json", c->out, x->id);
-    open_results(&r, path, &c->of, c->about);
+    snprintf(about, sizeof about, "%s", c->about);
+    if (ticket && c->of.has[8])
+        snprintf(about, sizeof about, "%s; ticket of E8: %016llx", c->about,
+                 (unsigned long long)ticket);
+    open_results(&r, path, &c->of, about);
     for (int k = 0; k < EXERCISES; k++)
-        if (c->of.has[k]) sum += points[k] = grade_attempt(x, k, &r, s, cells[k]);
+        if (c->of.has[k]) sum += points[k] = grade_attempt(x, k, ticket, &r, s, cells[k]);
     fprintf(table, "%s,\"%s", roster_cell(x->id), x->attempts ? state : "nothing submitted");
     if (x->others) fprintf(table, "; other files: %d", x->others);
     fprintf(table, "\",%.10g,%.10g", sum, all_points(&c->of));

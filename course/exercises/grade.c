@@ -435,7 +435,10 @@ int main(int argc, char **argv)
     sandbox_open(confined);
     begin_submissions(compiler, runners, seconds);
     if (seed < 0) seed = new_seed();
-    snprintf(output, sizeof output, "seed %d; sandbox: %s", seed, sandbox_text());
+    int n = snprintf(output, sizeof output, "seed %d; sandbox: %s", seed, sandbox_text());
+    if (ticket && all.of.has[8])
+        snprintf(output + n, sizeof output - (size_t)n, "; ticket of E8: %016llx",
+                 (unsigned long long)ticket);
     if (class_folder) return grade_one_class(&all.of, output);
     open_results(&r, json, &all.of, output);
     submission *x = need(malloc(sizeof *x));
