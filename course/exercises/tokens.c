@@ -93,8 +93,8 @@ static const char *const order_names[ORDERS] = {"right", "in the wrong order", "
                                                 "with heads exchanged", "with H and T exchanged"};
 static const char *const order_sentences[ORDERS] = {
     "", "The memory of one shape is read as if it had the other shape already.",
-    "Element d of head h is taken to be column d H + h, but the elements of a head lie side by "
-    "side.",
+    ("Element d of head h is taken to be column d H + h, but the elements of a head lie side by "
+     "side."),
     "The heads are counted from the other end.",
     "H and T have changed places; so they do where split_heads merges, or merge_heads splits."};
 
