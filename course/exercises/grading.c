@@ -75,6 +75,26 @@ ptrdiff_t first_nan(ptrdiff_t n, const double *got)
     return e;
 }
 
+/* Local arrays begin with a pattern: bytes FE from gcc, a number of -5.3e303, or FF from clang, a NaN.  What is
+ * computed from it is as large, or such a NaN. */
+static bool is_from_pattern(double x)
+{
+    return isnan(x) ? (bits_of(&x) << 1) == UINT64_MAX - 1 : isfinite(x) && fabs(x) > 1e290;
+}
+
+/* Does got hold what nobody wrote into a local array? */
+static bool grade_pattern(grade *q, ptrdiff_t n, const double *got)
+{
+    ptrdiff_t found = 0;
+    for (ptrdiff_t e = 0; e < n; e++) found += is_from_pattern(got[e]);
+    if (found == 0) return false;
+    q->kind = VERDICT_WRONG;
+    snprintf(q->text, sizeof q->text,
+             "in %td of %td elements is what a local array held before anything was written to it",
+             found, n);
+    return true;
+}
+
 bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned reached,
                const char *first)
 {
@@ -99,13 +119,14 @@ bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned re
                  blanks & (blanks - 1) ? "stand" : "stands");
         return true;
     }
+    if (grade_pattern(q, n, got)) return true;
     if (nans == 0) return false;
     q->kind = VERDICT_WRONG;
     int used = snprintf(q->text, sizeof q->text, "NaN in %td of %td elements, the first in %s",
                         nans, n, first);
     const grade *from = NULL;
     for (const grade *earlier = g->of; earlier < q; earlier++)
-        if (earlier->read_early) from = earlier;
+        if (earlier->read_early && earlier->of->blanks & q->of->blanks) from = earlier;
     q->read_early = reread > 0 && !from;
     if (reread && from)
         snprintf(q->text + used, sizeof q->text - (size_t)used, ".  It follows from %s",
@@ -134,7 +155,8 @@ bool same_numbers(ptrdiff_t n, const double *got, const double *before, const do
 bool has_reason(const grade *q)
 {
     return q->text[0] == '"' || strncmp(q->text, "it follows", 10) == 0 ||
-           strncmp(q->text, "NaN", 3) == 0 || strncmp(q->text, "nothing", 7) == 0;
+           strncmp(q->text, "NaN", 3) == 0 || strncmp(q->text, "nothing", 7) == 0 ||
+           strstr(q->text, "a local array held");
 }
 
 void grade_follows(grade *q, bool follows, const char *from)
