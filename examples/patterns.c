@@ -31,9 +31,10 @@ static const char *const pattern_name[PATTERNS] = {"local", "vertical", "horizon
                                                    "global"};
 enum { MOST = 64, FIRST = 8, MAX_LAYERS = 64 };
 
-static const char *line = "for (int i = 0; i < n; i++) dx[i] += dy[i];";
+static const char loop[] = "for (int i = 0; i < n; i++) dx[i] += dy[i];";
+static const char *line = "";
 static const option options[] = {
-    {"line", NULL, NULL, &line, 0, 0, "what the model reads, of 16 to 64 bytes"}, {0}};
+    {"line", NULL, NULL, &line, 0, 0, "what it reads, of 16 to 64 bytes; none: a loop in C"}, {0}};
 
 typedef struct {
     int T;
@@ -189,7 +190,9 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
-    const int first = parse_options(argc, argv, usage, options, 2), T = (int)strlen(line);
+    const int first = parse_options(argc, argv, usage, options, 2);
+    if (!*line) line = loop;
+    const int T = (int)strlen(line);
     if (first == argc || T < 16 || T > MOST) {
         fprintf(stderr, first == argc ? "say which model: out/gpt/best.safetensors\n"
                                       : "the line must have 16 to 64 bytes\n");

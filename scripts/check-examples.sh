@@ -276,7 +276,7 @@ trace_mistakes() {
 --mistake mask-forgotten|1|changes nothing here
 --mistake dropped-taken-for-masked|1|changes nothing here
 --block --paper --mistake path-K-lost|0|DIFFERS at .t1,c1.: .* with the mistake
---block --paper --mistake W_o-for-W_o'|0|A hint
+--block --paper --mistake W_o-for-W_o^T|0|A hint
 --block --heads 1 --mistake first-head-only|1|changes nothing here
 MISTAKES
 }
