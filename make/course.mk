@@ -49,8 +49,8 @@ $(filter %.o,$(exercise_runners)): $(B)/exercises/runner%.o: course/exercises/ru
 	$(CC) -r -nostdlib -o $@ $(patsubst %,$@.%.o,$(notdir $< $(with))) $(filter %.a,$^)
 
 # A wrong answer is no error of make; grade-all has the status.
-exercise-%: $(grade) $(B)/exercises/runner%.o $(B)/exercises/include/exercise.h ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
-	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
+exercise-%: $(grade) $(B)/exercises/runner%.o $(B)/exercises/include/exercise.h ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1 OF=dS
+	@$(grade_run) $(if $(HINT),--hint $(HINT)) $(if $(OF),--of "$(OF)") --exercise $* \
 	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
 
 exercise-8-answers: $(grade) ## the ticket of a student and the ten mistakes behind it: KEY=file ID=ada

@@ -157,9 +157,13 @@ ends 0 'All right' --exercise 3 $folder/solutions/e3.c
 ends 1 'Hint 2 for dS' --hint 2 --seed 5 "$wrong"/e3_no_delta.c
 ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' "$wrong"/e3_no_delta.c
 ends 1 '\] = sum_j dP\[j\] J\[j,k' "$wrong"/e3_last_term_with_J.c
-ends 1 'Hint 1 for dQ' --hint 1 $folder/e7_without_the_matrix.c
-ends 1 'dQ\[i \* D + d\] += dR \* ____;' --hint 4 $folder/e6_delta.c
-ends 1 'static void add_product' --hint 4 $folder/e10_block.c
+ends 1 'Hint 1 for dQ' --hint 1 --of dQ $folder/e7_without_the_matrix.c
+ends 1 'dQ\[i \* D + d\] += dR \* ____;' --hint 4 --of dQ $folder/e6_delta.c
+ends 1 'static void add_product' --hint 4 --of Q $folder/e10_block.c
+ends 1 'Hint 4 for split' --hint 4 $folder/e10_block.c
+[ "$(grep -c 'Hint 4 for' "$work/output")" -eq 1 ] || fail "more than one hint was given"
+ends 1 'Wk\[____\]' --hint 3 --of dX "$wrong"/e10_path_K_lost.c
+ends 2 'E10 has no quantity "dx"; it has split, merge, Q,' --hint 1 --of dx $folder/e10_block.c
 ends 1 'Hint 4 for upstream: it has no loops to show' --hint 4 $folder/e3_softmax.c
 ends 1 'first quantity that is wrong is' --hint 1 "$wrong"/e8_rows_of_dS_for_all.c
 ends 1 'No hint for dP: first, the program must come to its end' --hint 1 "$wrong"/e5_aborts.c

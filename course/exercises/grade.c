@@ -24,14 +24,17 @@ static uint64_t ticket;
 static double seconds = 5;
 static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on",
                   *only, *ticket_text, *key, *id, *class_folder, *out = "out/class", *ids, *due,
-                  *times;
+                  *times, *hint_of;
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
      "which one; -1: as the name of the file says"},
     {"seed", &seed, NULL, NULL, -1, 1e9, "what is drawn; -1: something new each time"},
     {"seeds", &seeds, NULL, NULL, 1, 1e6, "how many, one after the other"},
     {"hint", &hint, NULL, NULL, 0, HINTS + 1,
-     "1: which step, 2: which term, 3: the line with a blank, 4: all loops"},
+     "1: which step, 2: which term, 3: the line with a blank, 4: all loops; of the first that is "
+     "not "
+     "right ..."},
+    {"of", NULL, NULL, &hint_of, 0, 0, "... or of this quantity"},
     {"seconds", NULL, &seconds, NULL, 0.1, 1e4, "the time limit of a submission"},
     {"compile", NULL, NULL, &compiler, 0, 0, "the compiler and its flags"},
     {"runners", NULL, NULL, &runners, 0, 0, "the folder of the runners, and of include/exercise.h"},
@@ -108,29 +111,37 @@ static void print_skeletons(int which, const exercise_part *of)
     if (!found) printf("  Hint %d for %s: it has no loops to show\n", HINTS + 1, of->name);
 }
 
-/* The first quantity that is not right, and the first of every function that needs nothing of it. */
+/* The quantity that was asked for, else the first that is not right */
+static int hinted(const submission *x)
+{
+    const int n = quantities(x->which);
+    int k = 0;
+    while (k < n && hint_of && strcmp(exercises[x->which].of[k].name, hint_of) != 0) k++;
+    while (k < n && !hint_of && x->compiled && k < x->g.grades && is_right(&x->g.of[k])) k++;
+    if (k < n) return k;
+    fprintf(stderr, "grade: E%d has no quantity \"%s\"; it has", x->which, hint_of ? hint_of : "");
+    for (k = 0; k < n; k++) fprintf(stderr, "%s %s", k ? "," : "", exercises[x->which].of[k].name);
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
 static void print_hints(const submission *x)
 {
-    bool given = false;
-    for (int k = 0; k < quantities(x->which); k++) {
-        const exercise_part *of = &exercises[x->which].of[k];
-        const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
-        given = given && !of->begins;
-        if (given || (q && is_right(q))) continue;
-        if (!q || q->kind == VERDICT_NOT_ASKED) {
-            printf("  No hint for %s: first, the program must %s\n", of->name,
-                   x->compiled ? "come to its end" : "compile");
-            return;
-        }
-        given = true;
-        const char *const *hints = q->hint ? q->hint : of->hint;
-        for (int level = 0; level < hint && level < HINTS; level++) {
-            int column = printf("  Hint %d for %s: ", level + 1, of->name);
-            print_wrapped(hints[level], column, 4);
-            if (level == 1 && q->mistake[0]) printf("    %s\n", q->mistake);
-        }
-        if (hint > HINTS) print_skeletons(x->which, of);
+    const int k = hinted(x);
+    const exercise_part *of = &exercises[x->which].of[k];
+    const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
+    if (!q || q->kind == VERDICT_NOT_ASKED) {
+        printf("  No hint for %s: first, the program must %s\n", of->name,
+               x->compiled ? "come to its end" : "compile");
+        return;
     }
+    const char *const *hints = q->hint ? q->hint : of->hint;
+    for (int level = 0; level < hint && level < HINTS; level++) {
+        int column = printf("  Hint %d for %s: ", level + 1, of->name);
+        print_wrapped(hints[level], column, 4);
+        if (level == 1 && q->mistake[0]) printf("    %s\n", q->mistake);
+    }
+    if (hint > HINTS) print_skeletons(x->which, of);
 }
 
 static void print_submission(const submission *x)

@@ -15,7 +15,6 @@ typedef struct {
     const char *name;    /* "dS" */
     const char *element; /* how an element is written: "dS[k]" */
     unsigned blanks;     /* bit n: BLANK(n) stands in what computes it */
-    bool begins;         /* the first of a function that needs nothing of those before */
     /* The step; the term; the line with a blank.  Then a part of the verdict while the file is as it
      * came; NULL: BLANK( */
     const char *hint[HINTS + 1];
