@@ -436,6 +436,9 @@ static void grade_dO(grading *g, const script *s, int call, int buffer, const to
     close_quantity(g, s, call, buffer, of, BLOCK_DO, &x);
 }
 
+static const char *const D_for_Dv[] = {
+    "D for Dv", "dV and W_v were read as if they had H D columns; they have H Dv."};
+
 /* dX with W_q[j * H D + c] in place of W_q[c * H D + j] */
 static void add_stride(matrix *x, const block *b, block_name dZ, block_name W, block_mistake m)
 {
@@ -451,6 +454,37 @@ static void add_stride(matrix *x, const block *b, block_name dZ, block_name W, b
         }
 }
 
+/* dX where one term is sum_j dZ[t * n + j] W[c * n + j], of the wrong dZ, W or n; no program gets outside of
+ * either */
+static void add_terms(matrix *x, const block *b)
+{
+    const int C = b->p.C, n = b->p.H * b->p.D, n_v = b->p.H * b->p.Dv;
+    const struct {
+        const char *name, *sentence;
+        block_name term, dZ, W;
+        int n;
+    } terms[] = {
+        {"W_q for W_k", "dX holds dK W_q^T in place of dK W_k^T.", BLOCK_DX_K, BLOCK_DK, BLOCK_WQ,
+         n},
+        {"dQ for dK", "dX holds dQ W_k^T in place of dK W_k^T.", BLOCK_DX_K, BLOCK_DQ, BLOCK_WK, n},
+        {"W_k for W_v", "dX holds dV W_k^T in place of dV W_v^T.", BLOCK_DX_V, BLOCK_DV, BLOCK_WK,
+         n_v},
+        {D_for_Dv[0], D_for_Dv[1], BLOCK_DX_V, BLOCK_DV, BLOCK_WV, n}};
+    for (size_t k = 0; k < sizeof terms / sizeof *terms; k++) {
+        double *to = add_candidate(x, terms[k].name, terms[k].sentence, false);
+        const double *dZ = b->at[terms[k].dZ], *W = b->at[terms[k].W];
+        for (int t = 0; t < b->p.T; t++)
+            for (int c = 0; c < C; c++) {
+                const int e = t * C + c, row = t * terms[k].n, of_W = c * terms[k].n;
+                to[e] = b->at[BLOCK_DX][e] - b->at[terms[k].term][e];
+                for (int j = 0; j < terms[k].n; j++)
+                    if (row + j < block_size(b, terms[k].dZ) &&
+                        of_W + j < block_size(b, terms[k].W))
+                        to[e] += dZ[row + j] * W[of_W + j];
+            }
+    }
+}
+
 static void grade_dX(grading *g, const script *s, int call, int buffer, const tokens *of,
                      const double *before)
 {
@@ -462,6 +496,7 @@ static void grade_dX(grading *g, const script *s, int call, int buffer, const to
     add_stride(&x, of->b, BLOCK_DQ, BLOCK_WQ, BLOCK_WQ_PLAIN);
     add_stride(&x, of->b, BLOCK_DK, BLOCK_WK, BLOCK_WK_PLAIN);
     add_stride(&x, of->b, BLOCK_DV, BLOCK_WV, BLOCK_WV_PLAIN);
+    add_terms(&x, of->b);
     double *often = add_candidate(&x, "residual in the loop", in_the_loop, false);
     for (ptrdiff_t e = 0; e < block_size(of->b, BLOCK_DX); e++)
         often[e] =
@@ -472,6 +507,18 @@ static void grade_dX(grading *g, const script *s, int call, int buffer, const to
     add_values(&x, "overwritten, the residual alone left", alone, true, of->b->at[BLOCK_DX_RES]);
     add_overwritten(&x);
     close_quantity(g, s, call, buffer, of, BLOCK_DX, &x);
+}
+
+/* dW_v where D was taken for Dv: the rows of dV and of dW_v have H D columns; no program gets outside of either */
+static void add_narrow_dW(matrix *x, const block *b)
+{
+    const int C = b->p.C, n = b->p.H * b->p.D;
+    double *to = add_candidate(x, D_for_Dv[0], D_for_Dv[1], false);
+    for (int t = 0; t < b->p.T; t++)
+        for (int k = 0; k < C; k++)
+            for (int j = 0; j < n; j++)
+                if (k * n + j < block_size(b, BLOCK_DWV) && t * n + j < block_size(b, BLOCK_DV))
+                    to[k * n + j] += b->at[BLOCK_X][t * C + k] * b->at[BLOCK_DV][t * n + j];
 }
 
 static void grade_dW(grading *g, const script *s, int call, int buffer, const tokens *of,
@@ -488,11 +535,15 @@ static void grade_dW(grading *g, const script *s, int call, int buffer, const to
             add_values(&x, block_mistakes_texts[of_W[k]].name,
                        block_mistakes_texts[of_W[k]].sentence, false, of->wrong[of_W[k]]->at[what]);
     block *other = with_X_by_columns(of->b);
-    if (what != BLOCK_DWO) {
-        block_gradient(other, what);
+    memcpy(other->at[BLOCK_O], other->at[BLOCK_DO],
+           (size_t)block_size(other, BLOCK_O) * sizeof(double));
+    block_gradient(other, what);
+    if (what == BLOCK_DWO)
+        add_values(&x, "dO for O", "dW_o is dO^T dY in place of O^T dY.", false, other->at[what]);
+    else
         add_values(&x, "X by columns", by_columns, false, other->at[what]);
-    }
     block_close(other);
+    if (what == BLOCK_DWV) add_narrow_dW(&x, of->b);
     add_values(&x, "last position only, and overwritten",
                "dW itself is set, not added to, in the loop over the tokens.", true,
                of->wrong[BLOCK_DW_LAST_POSITION]->at[what]);
