@@ -4,8 +4,8 @@
  *
  *     X Y [T,C]   W_q [C,H D]   W_k [C,G D]   W_v [C,G Dv]   W_o [H Dv,C]      L = sum dY o Y
  *
- * Columns h D to (h+1) D of Q belong to head h, columns g D to (g+1) D of K to key/value head g;
- * head h reads g = h / (H/G).  Inside a head the block is an attention by its eight steps: steps.h.
+ * Columns h D to (h+1) D - 1 of Q belong to head h, columns g D to (g+1) D - 1 of K to key/value
+ * head g; in O and V they are Dv columns each.  Head h reads g = h / (H/G).  Inside a head the block is an attention by its eight steps: steps.h.
  *
  *     block *b = block_open(&(block_problem){.T = 3, .C = 2, .H = 2, .G = 2, .D = 1, .Dv = 1});
  *     ... fill b->at[BLOCK_X], the four matrices and b->at[BLOCK_DY] ...

@@ -103,8 +103,8 @@ typedef struct {
  * holds itself, not the scores inside the heads.  False: no memory. */
 bool block_judge(const block *b, const block_answer *answer, block_report *report);
 
-/* The worst cell of such a verdict, worked out: "dX[t1,c1] = 1 - 1.582 + 3.669 + 3.3 = 6.3874, you
- * have 1".  before: what a gradient held; NULL: nothing */
+/* The worst cell of such a verdict, worked out: "dX[t1,c1] = 1 - 1.582 + 3.669 + 3.3 = 6.3874 (the
+ * terms of dY, Q, K and V), you have 1".  before: what a gradient held; NULL: nothing */
 void block_say_cell(const block *b, block_name what, const double *before, const verdict *v,
                     char *to, size_t size);
 #endif

@@ -25,7 +25,7 @@ const block_text block_texts[BLOCK_COUNT] = {
     [BLOCK_X_K] = GIVEN("X_K", "X, as the keys are computed from it."),
     [BLOCK_X_V] = GIVEN("X_V", "X, as the values are computed from it."),
     [BLOCK_Q] = {"Q", "Q = X W_q",
-                 "A query for each token and head: columns h D to (h+1) D belong to head h.",
+                 "A query for each token and head: columns h D to (h+1) D - 1 belong to head h.",
                  BLOCK_COUNT, SIGN_OF("Q"), "It is a sum of the token's elements, by W_q."},
     [BLOCK_K] = {"K", "K = X W_k",
                  "A key for each token and head; the same token, seen through another matrix.",
@@ -43,8 +43,8 @@ const block_text block_texts[BLOCK_COUNT] = {
                  BLOCK_COUNT, "Is this probability positive (+) or 0?",
                  "exp is positive for every score: only what is masked has the probability 0."},
     [BLOCK_O] = {"O", "O = concat_h(P_h V_h)",
-                 "What the heads have read stands side by side again: columns h Dv to (h+1) Dv are "
-                 "those of head h.",
+                 "What the heads have read stands side by side again: columns h Dv to (h+1) Dv - 1 "
+                 "are those of head h.",
                  BLOCK_COUNT, SIGN_OF("O"),
                  "It is a mean of this head's values, weighted by its row of P."},
     [BLOCK_OW] = {"O W_o", "O W_o", "W_o mixes the heads: each column reads all of them.",

@@ -37,15 +37,16 @@ void block_say_cell(const block *b, block_name what, const double *before, const
                     char *to, size_t size)
 {
     const block_style style = {.b = b};
-    char text[BLOCK_CELL_TEXT], held[80] = "";
+    char text[BLOCK_CELL_TEXT], held[80] = "", terms[40] = "";
     const int *cell = v->cell;
     const ptrdiff_t e = (ptrdiff_t)cell[1] * b->dim[what][2] + cell[2];
     block_cell_text(&style, what, cell[0], cell[1], cell[2], text);
     if (before)
         snprintf(held, sizeof held, "; with the %.4g that it held before it is %.4g", before[e],
                  v->right);
+    if (what == BLOCK_DX) snprintf(terms, sizeof terms, " (the terms of dY, Q, K and V)");
     const int digits = v->kind == VERDICT_CLOSE ? 10 : 4;
-    snprintf(to, size, "%.380s%s, you have %.*g", text, held, digits, v->got);
+    snprintf(to, size, "%.380s%s%s, you have %.*g", text, terms, held, digits, v->got);
 }
 
 static void judge_one(const block_judge_work *g, const block_answer *answer, block_name what,

@@ -9,8 +9,9 @@
  *     W_q and W_k [C,H D]    W_v [C,H Dv]    W_o [H Dv,C]    P [H,T,T]    Y [T,C]
  *     Q and K [T,H D]        V and O [T,H Dv]
  *
- * Columns h D to (h+1) D - 1 of Q belong to head h.  The head itself is given, forward and backward
- * (head.c; both write what they return, and add to nothing):
+ * Columns h D to (h+1) D - 1 of Q and K belong to head h, of V and O columns h Dv to (h+1) Dv - 1.
+ * The head itself is given, forward and backward (head.c).  It is causal: token t reads tokens 0 to t.
+ * Both write with =, not with +=:
  *
  *     head_forward(T, D, Dv, c, Q, K, V, P, O)
  *     head_backward(T, D, Dv, c, Q, K, V, P, dO, dQ, dK, dV)
@@ -24,8 +25,8 @@
  *     dQ, dK, dV from dO, head by head            heads_backward
  *     dX, dW_q, dW_k, dW_v from dQ, dK, dV and dY tokens_backward
  *
- * Z = X W has dX = dZ W^T and dW = X^T dZ: that was E2.  X is read four times:
- * by Q, by K, by V, and it is added to Y.  How many terms has dX?
+ * Z = X W has dX = dZ W^T and dW = X^T dZ: that was E2.  X is read four times: by Q,
+ * by K, by V, and it is added to Y.  How many terms has dX?
  *
  * All loops are yours.  A local array may be as large as a variable says:
  *
@@ -35,6 +36,7 @@
  * Each function is called with what is right, whatever the others return.  But heads_forward and
  * heads_backward call your split_heads and merge_heads: write these first.  Each is called twice: first
  * with C = H Dv, so that W_o is square, then with no matrix square.  T, C, H, D and Dv always differ.
+ * A verdict names elements: dO[t2,h1d0] is row 2 of dO, the column of element 0 of head 1.
  *
  * The same on paper, with numbers: docs/attention_block.md. */
 #include "exercise.h"

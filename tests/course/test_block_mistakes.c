@@ -205,7 +205,8 @@ START_TEST(two_mistakes_at_once_are_described_and_not_named)
     ck_assert_str_eq(report.of[BLOCK_DX].v.where, "only in row t1, column c1 (the last)");
     ck_assert_str_eq(report.of[BLOCK_DWK].v.where, "every element is 5 times the right one");
     ck_assert_str_eq(report.of[BLOCK_DX].v.arithmetic,
-                     "dX[t1,c1] = 1 - 1.582 + 3.669 + 3.3 = 6.3874, you have 1");
+                     "dX[t1,c1] = 1 - 1.582 + 3.669 + 3.3 = 6.3874 (the terms of dY, Q, K and V), "
+                     "you have 1");
     block_close(wrong);
     block_close(b);
 }
