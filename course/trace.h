@@ -169,6 +169,7 @@ typedef struct {
 } trace_question;
 void trace_ask_element(const trace_question *q);
 void trace_score(void);
+void trace_say_how_to_answer(void);
 void trace_json(const trace *t);
 void trace_json_string(const char *s);
 void trace_json_mistake(const mistake_text *s);

@@ -109,6 +109,20 @@ static void set_axis(block_trace *t, block_name what, bool columns, int i)
         t->column = i;
 }
 
+static void refuse_cell(const block *b, block_name what, const char *cell)
+{
+    char sizes[80] = "";
+    const int *dim = b->dim[what < BLOCK_COUNT ? what : 0];
+    if (what == BLOCK_DELTA)
+        snprintf(sizes, sizeof sizes, "; delta has %d heads of %d tokens", dim[0], dim[1]);
+    else if (what < BLOCK_COUNT)
+        snprintf(sizes, sizeof sizes, "; %s has %d rows and %d columns", block_texts[what].name,
+                 dim[1], dim[2]);
+    trace_fail("--cell must be a matrix, a row and a column of it, such as dX:1,1 or P_h1:1,0, not "
+               "\"%s\"%s",
+               cell, sizes);
+}
+
 static void choose_cell(block_trace *t)
 {
     const block *b = t->b;
@@ -118,10 +132,7 @@ static void choose_cell(block_trace *t)
     t->token = b->p.T > 1, t->column = b->p.H * b->p.D - 1, t->c = b->p.C - 1;
     bool ok = what < BLOCK_COUNT && read_below(&text, b->dim[what][1], &i);
     if (ok && what != BLOCK_DELTA) ok = *text++ == ',' && read_below(&text, b->dim[what][2], &j);
-    if (!ok || *text)
-        trace_fail("--cell must be a matrix, a row and a column of it, such as dX:1,1 or P_h1:1,0, "
-                   "not \"%s\"",
-                   t->o->cell);
+    if (!ok || *text) refuse_cell(b, what, t->o->cell);
     if (b->dim[what][0] > 1) t->column = head * b->p.D;
     set_axis(t, what, false, i);
     if (what != BLOCK_DELTA) set_axis(t, what, true, j);

@@ -76,6 +76,33 @@ static const char *named(const void *context, double wrong)
     return block_trace_named(x->t, x->what, wrong);
 }
 
+static bool is_asked(block_name what)
+{
+    return block_texts[what].question && what >= BLOCK_O;
+}
+
+/* Of the element that is asked for */
+static double asked_value(const block_trace *t, block_name what)
+{
+    int cell[3];
+    block_trace_cell(t, what, cell);
+    const double x = *block_cell(t->b, what, cell[0], cell[1], cell[2]);
+    return fabs(x) < 1e-12 ? 0 : x; /* rounding */
+}
+
+/* Of each element that is asked for its sign and, if that is not 0, its value */
+static void print_quiz(const block_trace *t)
+{
+    int answers = 0;
+    for (block_name what = 0; what < BLOCK_COUNT; what++)
+        if (is_asked(what)) answers += asked_value(t, what) == 0 ? 1 : 2;
+    trace_say(0,
+              "%d answers are asked for, signs and values in turn; a value may be a sum such as "
+              "4.3 + 1.9 ln 3.",
+              answers);
+    trace_say_how_to_answer();
+}
+
 static void ask(const block_trace *t, block_name what)
 {
     const block_text *s = &block_texts[what];
@@ -84,13 +111,11 @@ static void ask(const block_trace *t, block_name what)
     char name[BLOCK_CELL_NAME];
     block_trace_cell(t, what, cell);
     block_cell_name(t->b, what, cell[0], cell[1], cell[2], name);
-    double x = *block_cell(t->b, what, cell[0], cell[1], cell[2]);
-    if (fabs(x) < 1e-12) x = 0; /* rounding */
     trace_ask_element(&(trace_question){.name = name,
                                         .question = s->question,
                                         .answer = s->answer,
                                         .worked = block_trace_worked(t, what),
-                                        .x = x,
+                                        .x = asked_value(t, what),
                                         .named = what >= BLOCK_DO ? named : NULL,
                                         .context = &context});
 }
@@ -101,7 +126,7 @@ static void section(const block_trace *t, block_name what)
     trace_title("%s", s->formula);
     trace_say(0, "%s", s->sentence);
     print_shape(t->b, what);
-    if (t->o->quiz && s->question && what >= BLOCK_O) ask(t, what);
+    if (t->o->quiz && is_asked(what)) ask(t, what);
     print_matrix(t, what);
     print_logarithms(t, what);
     trace_say(4, "%s", block_trace_worked(t, what));
@@ -129,6 +154,7 @@ static void print_opening(const block_trace *t)
             p->scale_log, t->b->heads->c, p->scale_log, p->scale_log);
     else
         printf("The scale c is %.4g.\n", t->b->heads->c);
+    if (t->o->quiz) print_quiz(t);
     if (t->mistake == BLOCK_RIGHT) return;
     const mistake_text *m = &block_mistakes_texts[t->mistake];
     printf("\n");

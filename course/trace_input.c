@@ -332,11 +332,20 @@ static int edits(const char *x, const char *y)
     return row[n];
 }
 
-/* "no-delta" is "no delta". */
+/* "overwritten-Vs-term" is "overwritten, V's term": what a shell would read otherwise may be left out. */
 static bool is_called(const char *text, const char *name)
 {
-    while (*text && (*text == *name || (*text == '-' && *name == ' '))) text++, name++;
-    return !*text && !*name;
+    static const char left_out[] = "',";
+    for (;; text++, name++) {
+        text += strspn(text, left_out), name += strspn(name, left_out);
+        if (!*text || (*text != *name && (*text != '-' || *name != ' '))) return *text == *name;
+    }
+}
+
+/* The beginning of a name is near to it. */
+static int distance(const char *text, const char *name)
+{
+    return strncmp(text, name, strlen(text)) == 0 ? 1 : edits(text, name);
 }
 
 int trace_find_mistake(const char *text, int n, const char *(*name_of)(int m), const char *file)
@@ -346,12 +355,15 @@ int trace_find_mistake(const char *text, int n, const char *(*name_of)(int m), c
     if (!*text) return 0;
     for (int m = 1; m < n; m++) {
         if (is_called(text, name_of(m))) return m;
-        if (edits(text, name_of(m)) < edits(text, name_of(nearest))) nearest = m;
+        if (distance(text, name_of(m)) < distance(text, name_of(nearest))) nearest = m;
     }
     const char *name = name_of(nearest);
-    if (2 * edits(text, name) <= (int)strlen(name)) /* "foo" is near to nothing */
+    if (2 * distance(text, name) <= (int)strlen(name)) /* "foo" is near to nothing */
         snprintf(near, sizeof near, "; the nearest is \"%s\"", name);
-    trace_fail("there is no mistake \"%.60s\"%s; %s has them all", text, near, file);
+    trace_fail(
+        "there is no mistake \"%.60s\"%s; %s has them all: type - for a space, and leave out ' "
+        "and ,",
+        text, near, file);
 }
 
 static const char *name_of_mistake(int m)

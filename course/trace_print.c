@@ -131,9 +131,7 @@ static void print_opening(const trace *t)
               hidden    ? ")"
               : dropped ? ", which is dropped"
                         : "");
-    if (t->o.quiz)
-        trace_say(0,
-                  "At each > answer +, - or 0, or with a number; an empty line shows the answer.");
+    if (t->o.quiz) trace_say_how_to_answer();
 }
 
 static void given(const trace *t, steps_name what, const char *text)

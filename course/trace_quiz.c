@@ -141,6 +141,11 @@ void trace_ask(const trace *t, steps_name what)
                                         .x = x});
 }
 
+void trace_say_how_to_answer(void)
+{
+    trace_say(0, "At each > answer +, - or 0, or with a number; an empty line shows the answer.");
+}
+
 void trace_score(void)
 {
     printf("\n");

@@ -244,11 +244,13 @@ trace_input() {
 --block --paper --heads 3|--block --paper has sizes and a scale of its own
 --block --heads 3 --kv-heads 2|--kv-heads must divide --heads: 3 heads can't share 2 keys
 --block --heads 5|5 heads of size 2, with values of size 2, are more than 8 columns
---block --cell dX:9,0|--cell must be a matrix, a row and a column of it
+--block --cell dX:9,0|must be a matrix, a row and a column of it, .* not "dX:9,0"; dX has 3 rows and 4 columns
+--block --cell delta_h0:7|delta has 2 heads of 3 tokens
 --block --cell dX:0|--cell must be a matrix, a row and a column of it
 --block --cell P_h2:0,0|--cell must be a matrix, a row and a column of it
 --block --cell q0,k1|--cell must be a matrix, a row and a column of it
 --block --mistake path-lost|the nearest is "path Q lost"; course/block_mistakes.h
+--block --mistake overwritten|the nearest is "overwritten, V's term alone left"; .* type - for a space
 --block --mistake last-head-of-a-shared-key-only|can't be made in a block of these sizes
 OPTIONS
 }
@@ -277,6 +279,7 @@ trace_mistakes() {
 --mistake dropped-taken-for-masked|1|changes nothing here
 --block --paper --mistake path-K-lost|0|DIFFERS at .t1,c1.: .* with the mistake
 --block --paper --mistake W_o-for-W_o^T|0|A hint
+--block --paper --mistake overwritten-Vs-term-alone-left|0|DIFFERS
 --block --heads 1 --mistake first-head-only|1|changes nothing here
 MISTAKES
 }
