@@ -582,9 +582,9 @@ export const texts = {
     'block.four.text':
         'One token, four messages: what it passed on, what it asked, what it was found by, what '
         + 'it gave. X was read four times, so its gradient is a sum of four terms. In a terminal: '
-        + '<code>trace --block --paper --cell dX:1,1</code>.',
+        + '<code>make run-trace ARGS="--block --paper --cell dX:1,1"</code>.',
     'block.four.sign':
-        'c1 of token 1 rises a little, in its query alone (dX<sub>Q</sub> = dQ W<sub>q</sub>\'). What does the loss do?',
+        'c1 of token 1 rises a little, in its query alone (dX<sub>Q</sub> = dQ W<sub>q</sub><sup>T</sup>). What does the loss do?',
     'block.four.not rise':
         'To rise, dQ of token 1 would need a positive number where row c1 of W<sub>q</sub> is not 0.',
     'block.four.not stay':

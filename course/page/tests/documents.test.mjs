@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { commandsOf, labelOf, sittings, titleOf } from '../path.js'
 import { say } from '../say.js'
+import { texts } from '../texts.js'
 import { valueName } from '../triangle_layout.js'
 
 const oneLine = (text) => text.replace(/[\s\u00a0]+/g, ' ')
@@ -17,6 +18,7 @@ test('README tells the picture of the page in its words, at most 60', () => {
 
 test('the path of the page is that of docs/path.md', () => {
     const [, ...sections] = document('docs/path.md').split(/ ## \d\. /)
+    assert.ok(document('README.md').includes('(docs/path.md)'), 'README does not say where the path is')
     assert.equal(sections.length, sittings.length)
     for (const [k, { screens }] of sittings.entries()) {
         const [, rows] = /\| screens \|(.*?\| command \|[^|]*)\|/.exec(sections[k])
@@ -30,6 +32,13 @@ test('the path of the page is that of docs/path.md', () => {
         assert.ok(rows.includes(`\`${exercise}\``), rows)
         assert.ok(rows.endsWith(`| \`${command}\` `), rows)
     }
+})
+
+test('a command in a text of the page can be typed in the folder of attic', () => {
+    const codes = Object.values(texts).flatMap((text) => [...String(text).matchAll(/<code>(.*?)<\/code>/g)])
+    const commands = codes.map(([, code]) => code).filter((code) => code.includes(' '))
+    assert.ok(commands.length >= 2, `${commands}`)
+    for (const command of commands) assert.match(command, /^make [\w-]+( \w+=|$)/)
 })
 
 test('the corners of the triangle have the same names in the picture of README', () => {
