@@ -380,6 +380,15 @@ static void add_call(matrix *x, const block *b, block_name what, bool exchanged)
     steps_close(a);
 }
 
+/* All heads of O in the columns of the first one */
+static void add_sum_of_heads(matrix *x, const block *b)
+{
+    const int Dv = b->p.Dv, n = b->p.H * Dv;
+    double *to = add_candidate(
+        x, "heads added up", "The heads of O are added up in the columns of the first one.", false);
+    for (int e = 0; e < b->p.T * n; e++) to[e / n * n + e % Dv] += b->at[BLOCK_O][e];
+}
+
 /* P and O, or dQ, dK and dV */
 static void grade_heads(grading *g, const script *s, int call, int buffer, const tokens *of,
                         block_name what)
@@ -398,6 +407,7 @@ static void grade_heads(grading *g, const script *s, int call, int buffer, const
     if (what > BLOCK_O) add_head_0(&x, of->b, what, false);
     add_call(&x, of->b, what, true);
     add_call(&x, of->b, what, false);
+    if (what == BLOCK_O) add_sum_of_heads(&x, of->b);
     if (what == BLOCK_DQ || what == BLOCK_DK)
         add_values(&x, "dQ and dK exchanged", "dQ holds what dK should, and dK what dQ should.",
                    false, of->b->at[what == BLOCK_DQ ? BLOCK_DK : BLOCK_DQ]);
