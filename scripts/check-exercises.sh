@@ -163,6 +163,8 @@ ends 1 'static void add_product' --hint 4 --of Q $folder/e10_block.c
 ends 1 'Hint 4 for split' --hint 4 $folder/e10_block.c
 [ "$(grep -c 'Hint 4 for' "$work/output")" -eq 1 ] || fail "more than one hint was given"
 ends 1 'Wk\[____\]' --hint 3 --of dX "$wrong"/e10_path_K_lost.c
+ends 1 'the terms of dY, Q' --seed 1 "$wrong"/e10_path_K_lost.c
+! grep -E '.{101}' "$work/output" || fail "a line has more than 100 columns"
 ends 2 'E10 has no quantity "dx"; it has split, merge, Q,' --hint 1 --of dx $folder/e10_block.c
 ends 1 'Hint 4 for upstream: it has no loops to show' --hint 4 $folder/e3_softmax.c
 ends 1 'first quantity that is wrong is' --hint 1 "$wrong"/e8_rows_of_dS_for_all.c

@@ -147,8 +147,9 @@ static void print_hints(const submission *x)
 static void print_submission(const submission *x)
 {
     const grading *g = &x->g;
-    printf("E%d %s, seed %d%s%s\n", x->which, exercises[x->which].title, (int)g->seed,
-           g->sizes[0] ? ": " : "", g->sizes);
+    const int column = printf("E%d %s, seed %d%s", x->which, exercises[x->which].title,
+                              (int)g->seed, g->sizes[0] ? ": " : "");
+    print_wrapped(g->sizes, column, 2);
     if (x->said[0]) print_lines("The compiler says:", x->said, x->compiled ? 12 : 20, 0);
     print_lines("Your program printed:", g->printed, 100, g->lines_left_out);
     if (g->failure[0]) {

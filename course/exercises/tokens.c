@@ -49,7 +49,7 @@ static block *draw_block(grading *g, bool square)
     block_backward(b);
     const size_t n = strlen(g->sizes);
     snprintf(g->sizes + n, sizeof g->sizes - n,
-             "%sT = %d, C = %d, H = %d, D = %d, Dv = %d, c = %.4g", n ? ";  then " : "", p.T, p.C,
+             "%sT = %d, C = %d, H = %d, D = %d, Dv = %d, c = %.4g", n ? "; then " : "", p.T, p.C,
              p.H, p.D, p.Dv, p.scale);
     return b;
 }
