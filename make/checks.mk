@@ -144,7 +144,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	@ATTIC_PAIRS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=misuse_calls $(runner)
 	@ATTIC_ANSWERS=all CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=course_judged $(runner)
 
-check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
+check-readme: $(static) $(shared) exercises ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
 	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files gradient_checking install lecturer proof pytorch reading runs training variants); do \
 	    sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
