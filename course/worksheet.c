@@ -176,13 +176,37 @@ int worksheet_find(const char *name)
     return -1;
 }
 
+/* As C writes numbers: with the minus that is on the keyboard, and a point for a comma.  False: it is too long. */
+static bool plain_number(const char *from, char *to, int size)
+{
+    static const char minus[] = "\xe2\x88\x92"; /* U+2212, as the sheet prints it */
+    int n = 0;
+    while (*from && n < size - 1) {
+        const bool is_minus = strncmp(from, minus, 3) == 0;
+        to[n++] = is_minus ? '-' : *from == ',' ? '.' : *from;
+        from += is_minus ? 3 : 1;
+    }
+    to[n] = 0;
+    return !*from;
+}
+
+/* A number with blanks around it */
+static bool read_part(const char **text, double *x)
+{
+    *text += strspn(*text, " \t");
+    if (!read_number(text, true, x)) return false;
+    *text += strspn(*text, " \t");
+    return true;
+}
+
 bool worksheet_number(const char *text, double *x)
 {
+    char plain[80];
+    const char *at = plain;
     double above, below = 1;
-    text += strspn(text, " \t");
-    if (!read_number(&text, true, &above)) return false;
-    if (*text == '/' && (text++, !read_number(&text, true, &below))) return false;
-    if (text[strspn(text, " \t")] || below == 0) return false;
+    if (!plain_number(text, plain, sizeof plain) || !read_part(&at, &above)) return false;
+    if (*at == '/' && (at++, !read_part(&at, &below))) return false;
+    if (*at || below == 0) return false;
     *x = above / below;
     return true;
 }

@@ -49,6 +49,6 @@ typedef struct {
 
 /* answers[k] is that of cell k, NaN where there is none.  False: no memory. */
 bool worksheet_grade(const worksheet *w, const double *answers, sheet_verdict *verdicts);
-/* "0.22", "-3/20": false: it is no number */
+/* "0.22", "0,22", "-3 / 20", also with U+2212 as the minus.  False: it is no number */
 bool worksheet_number(const char *text, double *x);
 #endif

@@ -63,6 +63,15 @@ has worksheets.csv '"Müller, Zoë","ok",0,30'
 grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/worksheets.csv" || fail "$(cat "$work/out/worksheets.csv")"
 grep -q '2 lines belong to no student' "$work/said" && grep -q 'unknown id: eve' "$work/said" || fail "a stranger is not mentioned"
 
+# As the sheet prints a minus, with blanks, with a decimal comma, and as a German Excel saves a table.
+printf 'id;cell;value\nada;P q0 k0;0,25\n"M\303\274ller, Zo\303\253";O q0 d0;-1,5\n' >"$work/german.csv"
+printf '"ada",P q0 k1, 3 / 20 \nada,O q0 d0,\342\210\2221.5\nada,O q0 d1,"0,8"\nbob, P q0 k0, "-1,5/3"\n' >"$work/typed.csv"
+sheets "$work/german.csv" "$work/typed.csv"
+for cell in '"ada",P q0 k0,0.25' '"ada",P q0 k1,0.15' '"ada",O q0 d0,-1.5' '"ada",O q0 d1,0.8' '"bob",P q0 k0,-0.5' '"Müller, Zoë",O q0 d0,-1.5'; do
+    has worksheets_cells.csv "$cell,"
+done
+! grep -q 'no line like\|unknown id\|belong to no' "$work/said" || fail "$(cat "$work/said")"
+
 # In the folder of bob, ada cannot be answered for; elsewhere everybody can.
 mkdir "$work/bob"
 cp "$work/ada.csv" "$work/bob/answers.csv"
