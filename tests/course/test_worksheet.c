@@ -139,8 +139,10 @@ START_TEST(cells_have_names_and_numbers_may_be_fractions)
     ck_assert_int_eq(worksheet_find("dS q1"), -1);
     ck_assert(worksheet_number("-3/20", &x) && x == -0.15);
     ck_assert(worksheet_number(" .5 ", &x) && x == 0.5);
+    ck_assert(worksheet_number("1,5", &x) && x == 1.5);
+    ck_assert(worksheet_number("\342\210\2223 / 20", &x) && x == -0.15); /* U+2212 */
     ck_assert(!worksheet_number("1/0", &x) && !worksheet_number("", &x) &&
-              !worksheet_number("1,5", &x));
+              !worksheet_number("1,5,0", &x));
     ck_assert(!worksheet_number("nan", &x) && !worksheet_number("1/", &x) &&
               !worksheet_number("1 2", &x));
 }
