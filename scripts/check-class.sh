@@ -73,6 +73,15 @@ has '"ada","ok",4,4,4,"4 of 4"'
 has '"fay","ok",4,4,4,"4 of 4; late"'
 class --only 3
 has '"fay","ok",4,4,4,"4 of 4"'
+
+# A line of times about no student and no file is said, and is an error; the table is written all the same.
+printf 'Bob,2026-03-01 10:00\nada/e9.c,2026-03-01 10:00\ncyd/e2.c,2026-03-01 10:00\ngus,2026-03-01 10:00\n' >"$work/times"
+rm "$work/out/grades.csv"
+if "$grade" --compile "$compile" --runners "$runners" --class "$work/class" --out "$work/out" --ids "$work/ids" --only 3 \
+    --times "$work/times" >/dev/null 2>"$work/said"; then fail "lines of times about nobody are no error"; fi
+has '"fay","unknown id",4,4,4,"4 of 4"'
+grep -q 'called so: Bob,' "$work/said" && grep -q 'called so: ada/e9.c,' "$work/said" && [ "$(wc -l <"$work/said")" -eq 2 ] ||
+    fail "lines of times about nobody: $(cat "$work/said")"
 for wrong in --due=tomorrow --due=2026-13-01T10:00 --due=2026-03-01T10:00+x --times="$work/ids" --ids="$work/none" --class="$work/none"; do
     "$grade" --class "$work/class" --out "$work/out" --runners "$runners" "$wrong" >/dev/null 2>&1 && fail "$wrong is taken"
 done

@@ -29,6 +29,7 @@ typedef struct {
 
 static double due;        /* infinite: nothing is late */
 static roster time_lines; /* of the file of times */
+static bool *time_is_of;  /* is line k about a student or a file that is there? */
 
 static void class_fail(const char *path, const char *why)
 {
@@ -70,12 +71,17 @@ bool read_time(const char *text, double *seconds)
     return true;
 }
 
-/* "ada/e3_softmax.c,TIME": is it about this file, or this student? */
-static bool is_time_of(const char *line, const char *what, double *seconds)
+/* Of the last of all lines "ada/e3_softmax.c,TIME" about this file, or this student.  False: there is none. */
+static bool find_time(const char *what, double *seconds)
 {
-    const char *comma = strrchr(line, ',');
-    const size_t n = (size_t)(comma - line);
-    return strlen(what) == n && strncmp(line, what, n) == 0 && read_time(comma + 1, seconds);
+    bool found = false;
+    for (int k = 0; k < time_lines.n; k++) {
+        const char *line = time_lines.line[k], *comma = strrchr(line, ',');
+        const size_t n = (size_t)(comma - line);
+        if (strlen(what) != n || strncmp(line, what, n) != 0) continue;
+        found = time_is_of[k] = read_time(comma + 1, seconds);
+    }
+    return found;
 }
 
 static double time_of(const student *x, const char *name, double of_file)
@@ -83,11 +89,8 @@ static double time_of(const student *x, const char *name, double of_file)
     char path[2 * PATH_MAX];
     double seconds = of_file;
     snprintf(path, sizeof path, "%s/%s", x->id, name);
-    for (int k = 0; k < time_lines.n; k++)
-        if (is_time_of(time_lines.line[k], path, &seconds)) return seconds;
-    for (int k = 0; k < time_lines.n; k++)
-        if (is_time_of(time_lines.line[k], x->id, &seconds)) return seconds;
-    return of_file;
+    if (!find_time(path, &seconds)) find_time(x->id, &seconds);
+    return seconds;
 }
 
 static void read_times(const course_class *c)
@@ -102,6 +105,22 @@ static void read_times(const course_class *c)
         if (!comma || !read_time(comma + 1, &unused))
             class_fail(roster_shown(time_lines.line[k]), "is no line like ada,2026-12-01 23:59");
     }
+    time_is_of = need(calloc((size_t)time_lines.n + 1, sizeof *time_is_of));
+}
+
+/* Says which lines are of nobody and nothing, and frees all of them.  Returns how many these are. */
+static int close_times(const course_class *c)
+{
+    int idle = 0;
+    for (int k = 0; k < time_lines.n; k++) {
+        if (time_is_of[k]) continue;
+        idle++;
+        fprintf(stderr, "grade: %s: no student and no file of an exercise is called so: %s\n",
+                c->times, roster_shown(time_lines.line[k]));
+    }
+    free(time_is_of);
+    roster_close(&time_lines);
+    return idle;
 }
 
 /* ------------------------------------------------------------------ what was handed in -------- */
@@ -115,10 +134,10 @@ static void add_attempt(student *x, const char *name, const struct stat *is)
         x->others++;
         return;
     }
+    const double time = time_of(x, name, (double)is->st_mtime);
     if (!x->of->of.has[which]) return;
     x->at = need(realloc(x->at, (size_t)(x->attempts + 1) * sizeof *x->at));
-    x->at[x->attempts++] = (attempt){
-        .name = need(strdup(name)), .which = which, .time = time_of(x, name, (double)is->st_mtime)};
+    x->at[x->attempts++] = (attempt){.name = need(strdup(name)), .which = which, .time = time};
 }
 
 enum { DEEPEST = 8 };
@@ -269,9 +288,10 @@ static FILE *open_table(const course_class *c, char path[PATH_MAX])
     return table;
 }
 
-int grade_class(const course_class *c)
+int grade_class(const course_class *c, int *idle_times)
 {
     char path[PATH_MAX];
+    double unused;
     int loose = 0, students = 0;
     read_times(c);
     roster all = read_class(c, &loose), list = {.n = 0};
@@ -282,6 +302,7 @@ int grade_class(const course_class *c)
     for (int k = 0; k < all.n; k++) {
         student x = {.of = c, .id = all.line[k]};
         students++;
+        find_time(x.id, &unused); /* of somebody who has handed in nothing, too */
         if (!roster_readable(x.id)) {
             leave_out(c, x.id, table);
             continue;
@@ -296,6 +317,6 @@ int grade_class(const course_class *c)
     if (loose) printf("%d files are in no folder of a student, and are not graded\n", loose);
     roster_close(&all);
     roster_close(&list);
-    roster_close(&time_lines);
+    *idle_times = close_times(c);
     return students;
 }

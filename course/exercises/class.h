@@ -28,8 +28,9 @@ typedef struct {
     assignment of;
 } course_class;
 
-/* How many students are in the table.  What cannot be read or written ends the program with status 2 or 1. */
-int grade_class(const course_class *c);
+/* How many students are in the table; how many lines of times are about no student and no file.  What cannot be read or
+ * written ends the program with status 2 or 1. */
+int grade_class(const course_class *c, int *idle_times);
 
 /* "2026-12-01 23:59", with T in place of the blank, seconds, and Z or +01:00 behind it, else in local time, as
  * seconds since 1970.  False: it is no time. */

@@ -418,9 +418,10 @@ static int grade_one_class(const assignment *of, const char *about)
                             .seed = (uint64_t)seed,
                             .about = about,
                             .of = *of};
-    const int n = grade_class(&c);
+    int idle_times;
+    const int n = grade_class(&c, &idle_times);
     printf("%d students: %s/grades.csv; %s\n", n, out, about);
-    return finish(0);
+    return finish(idle_times > 0);
 }
 
 int main(int argc, char **argv)
