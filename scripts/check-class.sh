@@ -74,6 +74,14 @@ has '"fay","ok",4,4,4,"4 of 4; late"'
 class --only 3
 has '"fay","ok",4,4,4,"4 of 4"'
 
+# One time for all files of a student: of two files of an exercise the newer one counts, whatever their names are.
+hand_in hal/z/e1.c "$stub"/e1_used_twice.c "$in_time"
+hand_in hal/a/e1.c "$right"/e1.c "$later"
+printf 'hal,2026-03-01 20:00\n' >"$work/times"
+class --only 1 --times "$work/times"
+has '"hal","ok",5,5,5,"5 of 5; resubmitted: a/e1.c counts"'
+rm -r "$work/class/hal"
+
 # A line of times about no student and no file is said, and is an error; the table is written all the same.
 printf 'Bob,2026-03-01 10:00\nada/e9.c,2026-03-01 10:00\ncyd/e2.c,2026-03-01 10:00\ngus,2026-03-01 10:00\n' >"$work/times"
 rm "$work/out/grades.csv"

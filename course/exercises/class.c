@@ -17,7 +17,7 @@
 typedef struct {
     char *name; /* from the student's folder on */
     int which;
-    double time;
+    double time, of_file; /* when it was handed in; what its file says, which orders equal times */
 } attempt;
 
 typedef struct {
@@ -134,10 +134,11 @@ static void add_attempt(student *x, const char *name, const struct stat *is)
         x->others++;
         return;
     }
-    const double time = time_of(x, name, (double)is->st_mtime);
+    const double of_file = (double)is->st_mtime, time = time_of(x, name, of_file);
     if (!x->of->of.has[which]) return;
     x->at = need(realloc(x->at, (size_t)(x->attempts + 1) * sizeof *x->at));
-    x->at[x->attempts++] = (attempt){.name = need(strdup(name)), .which = which, .time = time};
+    x->at[x->attempts++] =
+        (attempt){.name = need(strdup(name)), .which = which, .time = time, .of_file = of_file};
 }
 
 enum { DEEPEST = 8 };
@@ -163,6 +164,13 @@ static bool read_folder(student *x, const char *inside, int depth)
     return folder;
 }
 
+static bool is_newer(const attempt *a, const attempt *b)
+{
+    if (a->time != b->time) return a->time > b->time;
+    if (a->of_file != b->of_file) return a->of_file > b->of_file;
+    return strcmp(a->name, b->name) > 0;
+}
+
 /* The newest in time; if none is, the newest.  NULL: there is none. */
 static const attempt *which_counts(const student *x, int which, int *attempts)
 {
@@ -172,9 +180,7 @@ static const attempt *which_counts(const student *x, int which, int *attempts)
         if (a->which != which) continue;
         ++*attempts;
         const bool late = a->time > due, best_late = best && best->time > due;
-        const bool newer = best && (a->time > best->time ||
-                                    (a->time == best->time && strcmp(a->name, best->name) > 0));
-        if (!best || (late == best_late ? newer : best_late)) best = a;
+        if (!best || (late == best_late ? is_newer(a, best) : best_late)) best = a;
     }
     return best;
 }
