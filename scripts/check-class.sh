@@ -46,6 +46,7 @@ mkdir "$work/class/eve" "$work/class/$(printf 'x\377')" "$work/class/=1+1" "$wor
 b"
 hand_in "Müller, Zoë/e1.c" "$right"/e1.c "$in_time"
 hand_in fay/e3.c "$right"/e3.c "$in_time"
+mkdir "$work/class/kim"
 hand_in loose.c "$right"/e3.c "$in_time"
 printf '\357\273\277# the class\nada\r\nbob\n\n  cyd \ndan\neve\ngus\nMüller, Zoë\n=2+2\n' >"$work/ids"
 
@@ -58,10 +59,11 @@ has '"dan","ok",0,13,0,"0 of 5; is empty",0,"0 of 4; is a link"'
 has '"eve","nothing submitted",0,13,0,"missing",0,"missing"'
 has '"gus","nothing submitted",0,13,0,"missing",0,"missing"'
 has '"fay","unknown id",8,13,0,"missing",8,"4 of 4"'
+has '"kim","unknown id; nothing submitted",0,13,0,"missing",0,"missing"'
 has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
 [ "$(grep -c '^"? .*,"unreadable id",0,13,0,"",0,""$' "$work/out/grades.csv")" -eq 4 ] || fail "four ids cannot be read"
-[ "$(wc -l <"$work/out/grades.csv")" -eq 13 ] || fail "the table has not a line for each of twelve students"
-[ "$(find "$work/out/results" -type f | wc -l)" -eq 8 ] || fail "eight students have a results.json"
+[ "$(wc -l <"$work/out/grades.csv")" -eq 14 ] || fail "the table has not a line for each of thirteen students"
+[ "$(find "$work/out/results" -type f | wc -l)" -eq 9 ] || fail "nine students have a results.json"
 grep -q '1 files are in no folder of a student' "$work/said" || fail "a file that is in no folder is not mentioned"
 grep -q 'seed [0-9]*; sandbox:' "$work/out/results/ada.json" || fail "results do not say how they can be repeated"
 

@@ -219,7 +219,13 @@ static double grade_attempt(const student *x, int which, uint64_t ticket, result
     return x->of->of.points[which] * right / quantities(which);
 }
 
-static void grade_student(student *x, const char *state, FILE *table)
+static const char *student_state(const student *x, bool unknown)
+{
+    if (unknown) return x->attempts ? "unknown id" : "unknown id; nothing submitted";
+    return x->attempts ? "ok" : "nothing submitted";
+}
+
+static void grade_student(student *x, bool unknown, FILE *table)
 {
     const course_class *c = x->of;
     const uint64_t ticket = c->key ? course_key_number(c->key, "E8", x->id) : 0;
@@ -235,7 +241,7 @@ static void grade_student(student *x, const char *state, FILE *table)
     open_results(&r, path, &c->of, about);
     for (int k = 0; k < EXERCISES; k++)
         if (c->of.has[k]) sum += points[k] = grade_attempt(x, k, ticket, &r, s, cells[k]);
-    fprintf(table, "%s,\"%s", roster_cell(x->id), x->attempts ? state : "nothing submitted");
+    fprintf(table, "%s,\"%s", roster_cell(x->id), student_state(x, unknown));
     if (x->others) fprintf(table, "; other files: %d", x->others);
     fprintf(table, "\",%.10g,%.10g", sum, all_points(&c->of));
     for (int k = 0; k < EXERCISES; k++)
@@ -315,7 +321,7 @@ int grade_class(const course_class *c, int *idle_times)
         }
         read_folder(&x, "", 0);
         const bool unknown = c->ids && roster_find(&list, x.id) < 0;
-        grade_student(&x, unknown ? "unknown id" : "ok", table);
+        grade_student(&x, unknown, table);
         close_student(&x);
         fflush(table);
     }
