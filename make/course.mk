@@ -54,7 +54,7 @@ exercise-%: $(grade) $(B)/exercises/runner%.o $(B)/exercises/include/exercise.h 
 	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
 
 exercise-8-answers: $(grade) ## the ticket of a student and the ten mistakes behind it: KEY=file ID=ada
-	@$(grade) --answers $(if $(KEY),--key "$(KEY)" --id "$(ID)") $(if $(TICKET),--ticket $(TICKET))
+	@$(grade) --answers $(if $(KEY),--key "$(KEY)") $(if $(ID),--id "$(ID)") $(if $(TICKET),--ticket $(TICKET))
 
 grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status; ONLY=0,1,3:20
 	@mkdir -p out

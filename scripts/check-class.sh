@@ -67,6 +67,14 @@ has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
 grep -q '1 files are in no folder of a student' "$work/said" || fail "a file that is in no folder is not mentioned"
 grep -q 'seed [0-9]*; sandbox:' "$work/out/results/ada.json" || fail "results do not say how they can be repeated"
 
+# Without a key E8 is as published, which is said where it is assigned.
+! grep -q '^E8 is graded by the published' "$work/said" || fail "E8 is mentioned, and not assigned"
+class --only 8
+grep -q '^E8 is graded by the published' "$work/said" || fail "without a key, nothing is said of E8"
+printf 'the key of a course' >"$work/key"
+class --only 8 --key "$work/key"
+! grep -q '^E8 is graded by the published' "$work/said" || fail "with a key, E8 is called published"
+
 # Times from a list, of a file and of a student, in other zones; without a due date nothing is late.
 printf 'bob,2026-03-01T20:00:00.5-04:00\nada,2026-03-01T23:58Z\nada/e3.c,2026-03-02T01:00+01:00\nfay,2026-03-02 00:00:01\n' >"$work/times"
 class --only 3 --due 2026-03-02T00:00Z --times "$work/times"

@@ -85,6 +85,9 @@ $MAKE -s exercise-3 FILE="$solutions/e3.c" 2>&1 | grep -q 'All right' || fail "i
 ! grep -q 'No such file' "$work/said" || fail "it misses files: $(grep 'No such file' "$work/said")"
 ticket=$(cat "$out/students/bob/ticket.txt")
 $MAKE -s exercise-8 TICKET="$ticket" 2>&1 | grep -q 'found\[9\] names no mistake' || fail "E8 with a ticket is not graded"
+for half in ID=bob KEY="$out/private/course.key"; do
+    ! $MAKE -s exercise-8-answers "$half" >"$work/said" 2>&1 || fail "exercise-8-answers with $half alone: $(cat "$work/said")"
+done
 cd "$OLDPWD"
 
 # ---- the autograder ------------------------------------------------------------------------------
