@@ -27,6 +27,15 @@ for wrong in ',0' 12 3:x; do
     ! sh scripts/course.sh "$grade" "$worksheets" "$work/none" "$work/ids" "$wrong" >/dev/null 2>&1 || fail "ONLY=$wrong is taken"
 done
 
+# A key of one's own is kept beside the course, and goes with it: another one is refused.
+printf 'the key of a course' >"$work/key"
+printf 'the key of another course' >"$work/another"
+own() { sh scripts/course.sh "$grade" "$worksheets" "$work/own" "$work/ids" 3 "$@" >"$work/said" 2>&1; }
+own "$work/key" && cmp -s "$work/key" "$work/own/private/course.key" || fail "a key of one's own is not kept: $(cat "$work/said")"
+cp "$work/own/students/bob/worksheet.html" "$work/first"
+! own "$work/another" && grep -q 'is another key' "$work/said" || fail "another key is taken for the same course"
+own && cmp -s "$work/first" "$work/own/students/bob/worksheet.html" || fail "the key of one's own is not used again"
+
 # ---- the archive of the students: what is not in it ----------------------------------------------
 
 mkdir "$work/student"

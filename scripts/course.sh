@@ -6,12 +6,17 @@
 #     private/                  for you: course.key, the keys of the worksheets, the answers of E8, and
 #     private/gradescope/       an autograder, also as gradescope.zip, and its Dockerfile
 #
-# The key is made the first time, and used again where it is there.
+# The key is made the first time, or is a copy of KEY, and is used again after that: another KEY is refused.
 set -eu
 cd "$(dirname "$0")/.."
 grade=$1 worksheets=$2 out=$3 ids=$4 only=${5:-} key=${6:-}
+kept=$out/private/course.key
 [ -r "$ids" ] || { echo "course: there is no list of ids: IDS=$ids" >&2; exit 2; }
 "$grade" --only "${only:-0}" --answers >/dev/null
+if [ -n "$key" ] && [ -s "$kept" ] && ! cmp -s "$key" "$kept"; then
+    echo "course: $kept is another key than KEY=$key: leave out KEY, or take another OUT" >&2
+    exit 2
+fi
 umask 022
 mkdir -p "$out/students"
 (umask 077 && mkdir -p "$out/private")
@@ -19,10 +24,11 @@ mkdir -p "$out/students"
 # ---- the key, what is drawn from it --------------------------------------------------------------
 
 if [ -z "$key" ]; then
-    key=$out/private/course.key
+    key=$kept
     [ -s "$key" ] || (umask 077 && od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$key")
 fi
 "$worksheets" --key "$key" --ids "$ids" --out "$out"
+[ -s "$kept" ] || (umask 077 && cat "$key" >"$kept")
 case ",$only," in
 ,, | *,8[,:]*)
     for folder in "$out"/students/*/; do
