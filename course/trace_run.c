@@ -52,7 +52,7 @@ static const option table[] = {
     {"cell", NULL, NULL, &o.cell, 0, 0, "the cell to work out: q0,k2; of --block dX:1,1"},
     {"quiz", &o.quiz, NULL, NULL, 0, 0, "asks for signs and values before they are shown"},
     {"mistake", NULL, NULL, &o.mistake, 0, 0,
-     "a mistake in the backward: no-delta, with - for each space; see what notices it"},
+     "a mistake in the backward: no-delta, - for a space; what notices it?"},
     {"json", &o.json, NULL, NULL, 0, 0, "prints JSON, see course/trace.schema.json"},
     {"quick", &o.quick, NULL, NULL, 0, 0, "JSON without numerical values and at_sdpa"},
     {0}};
