@@ -100,7 +100,8 @@ if "$grade" --compile "$compile" --runners "$runners" --class "$work/class" --ou
 has '"fay","unknown id",4,4,4,"4 of 4"'
 grep -q 'called so: Bob,' "$work/said" && grep -q 'called so: ada/e9.c,' "$work/said" && [ "$(wc -l <"$work/said")" -eq 2 ] ||
     fail "lines of times about nobody: $(cat "$work/said")"
-for wrong in --due=tomorrow --due=2026-13-01T10:00 --due=2026-03-01T10:00+x --times="$work/ids" --ids="$work/none" --class="$work/none"; do
+for wrong in --due=tomorrow --due=2026-13-01T10:00 --due=2026-03-01T10:00+x --times="$work/ids" --ids="$work/none" --class="$work/none" \
+    --ticket=0b308e8eb133a4c6; do
     "$grade" --class "$work/class" --out "$work/out" --runners "$runners" "$wrong" >/dev/null 2>&1 && fail "$wrong is taken"
 done
 rm -rf "$work/class"

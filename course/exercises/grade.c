@@ -398,6 +398,11 @@ static uint64_t read_ticket(void)
         return course_key_number(&k, "E8", id);
     }
     if (!ticket_text) return 0;
+    if (class_folder) {
+        fprintf(stderr,
+                "grade: --ticket is for one student: of a class, tickets come from --key\n");
+        exit(2);
+    }
     const uint64_t number = strtoull(ticket_text, &end, 16);
     if (strlen(ticket_text) == 16 && strspn(ticket_text, "0123456789abcdef") == 16) return number;
     fprintf(stderr, "grade: --ticket %s: a ticket has sixteen digits, 0 to 9 and a to f\n",

@@ -6,28 +6,8 @@
 #include <string.h>
 
 #include "io/bytes.h"
+#include "io/golden_files.h"
 #include "test.h"
-
-typedef struct {
-    const char *name, *stored;
-    at_dtype dtype;
-    at_shape shape;
-    int step;
-    const double *values;
-} golden_tensor;
-typedef struct {
-    const char *name;
-    int size;
-    const char *bytes;
-    int n; /* -1: it must be refused */
-    const golden_tensor *tensor;
-    int n_metadata;
-    const at_metadata *metadata;
-} golden_tensors;
-static const golden_tensors files[] = {
-#include "golden/tensors.inc"
-};
-enum { N_FILES = sizeof files / sizeof *files };
 
 static at_tape *t;
 static arrays all;
@@ -153,8 +133,8 @@ END_TEST
 START_TEST(every_golden_file_is_read_or_refused)
 {
     int read = 0, npz = 0;
-    for (int i = 0; i < N_FILES; i++) {
-        const golden_tensors *g = &files[i];
+    for (int i = 0; i < N_GOLDEN_FILES; i++) {
+        const golden_file *g = &golden_files[i];
         at_tape *own = at_open(ATTIC_F64, 1);
         arrays in = {.n = 0};
         const bool good = arrays_read(own, write_bytes(g->bytes, g->size), &in);

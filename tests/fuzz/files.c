@@ -23,13 +23,14 @@
 
 #include "arrays.h"
 #include "attic_op.h"
+#include "io/golden_files.h"
 #include "io/inflate.h"
 #include "io/npy.h"
 #include "io/tensors.h"
 #include "printable.h"
 #include "train/tokenizer.h"
 
-/* The beginning of a row of golden/npy.inc, tensors.inc and inflate.inc */
+/* The beginning of a row of golden/npy.inc and inflate.inc */
 typedef struct {
     const char *name;
     int size;
@@ -38,22 +39,6 @@ typedef struct {
     at_shape shape;
     const double *values;
 } npy_row;
-typedef struct {
-    const char *name, *stored;
-    at_dtype dtype;
-    at_shape shape;
-    int step;
-    const double *values;
-} golden_tensor;
-typedef struct {
-    const char *name;
-    int size;
-    const char *bytes;
-    int n;
-    const golden_tensor *tensor;
-    int n_metadata;
-    const at_metadata *metadata;
-} tensors_row;
 typedef struct {
     const char *name;
     int packed;
@@ -64,9 +49,6 @@ typedef struct {
 } inflate_row;
 static const npy_row npy_rows[] = {
 #include "golden/npy.inc"
-};
-static const tensors_row tensors_rows[] = {
-#include "golden/tensors.inc"
 };
 static const inflate_row inflate_rows[] = {
 #include "golden/inflate.inc"
@@ -328,7 +310,7 @@ static void write_arrays(const char *folder)
                                "\"mask\": [true, false], \"scale\": 0.125}";
     write_seed(folder, "arrays", 0, json, sizeof json - 1, -1);
     write_seed(folder, "arrays", 1, npy_rows[0].bytes, npy_rows[0].size, -1);
-    write_seed(folder, "arrays", 2, tensors_rows[0].bytes, tensors_rows[0].size, -1);
+    write_seed(folder, "arrays", 2, golden_files[0].bytes, golden_files[0].size, -1);
 }
 
 static void write_seeds(const char *folder)
@@ -340,8 +322,8 @@ static void write_seeds(const char *folder)
     }
     for (int i = 0; i < (int)(sizeof npy_rows / sizeof *npy_rows); i++)
         write_seed(folder, "npy", i, npy_rows[i].bytes, npy_rows[i].size, -1);
-    for (int i = 0; i < (int)(sizeof tensors_rows / sizeof *tensors_rows); i++) {
-        const tensors_row *r = &tensors_rows[i];
+    for (int i = 0; i < N_GOLDEN_FILES; i++) {
+        const golden_file *r = &golden_files[i];
         const char *name = strncmp(r->name, "npz", 3) == 0 ? "npz" : "safetensors";
         write_seed(folder, name, i, r->bytes, r->size, -1);
     }

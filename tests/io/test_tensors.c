@@ -8,35 +8,13 @@
 #include "attic_op.h"
 #include "io/inflate.h"
 #include "io/bytes.h"
+#include "io/golden_files.h"
 #include "tensor/arena.h"
-
-typedef struct {
-    const char *name, *stored; /* its dtype in the file */
-    at_dtype dtype;            /* as loaded on an f64 tape */
-    at_shape shape;
-    int step; /* values holds every step-th element */
-    const double *values;
-} golden_tensor;
-
-typedef struct {
-    const char *name;
-    int size;
-    const char *bytes;
-    int n; /* -1: must be refused */
-    const golden_tensor *tensor;
-    int n_metadata;
-    const at_metadata *metadata;
-} golden_file;
-
-static const golden_file golden[] = {
-#include "golden/tensors.inc"
-};
-enum { N_FILES = sizeof golden / sizeof *golden };
 
 static const golden_file *file_named(const char *name)
 {
-    for (int i = 0; i < N_FILES; i++)
-        if (strcmp(golden[i].name, name) == 0) return &golden[i];
+    for (int i = 0; i < N_GOLDEN_FILES; i++)
+        if (strcmp(golden_files[i].name, name) == 0) return &golden_files[i];
     ck_abort_msg("there is no file \"%s\"", name);
     return NULL;
 }
@@ -72,8 +50,8 @@ START_TEST(every_tensor_of_a_good_file_is_read)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     int n = 0;
-    for (int i = 0; i < N_FILES; i++) {
-        const golden_file *g = &golden[i];
+    for (int i = 0; i < N_GOLDEN_FILES; i++) {
+        const golden_file *g = &golden_files[i];
         if (g->n < 0) continue;
         at_tensors *f = open_golden(t, g->name);
         ck_assert_msg(f, "%s: %s", g->name, at_error(t));
@@ -303,7 +281,7 @@ START_TEST(what_is_no_file_of_tensors_is_refused_with_a_reason)
         ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
         at_clear_error(t);
     }
-    for (int i = 0; i < N_FILES; i++) n += golden[i].n < 0;
+    for (int i = 0; i < N_GOLDEN_FILES; i++) n += golden_files[i].n < 0;
     ck_assert_int_eq(n, N_REFUSED); /* none is left out */
     at_close(t);
     remove(scratch_path());
@@ -493,13 +471,13 @@ enum { N_SMALL = sizeof small_files / sizeof *small_files };
 START_TEST(a_file_cut_anywhere_is_refused)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
-    for (int i = 0; i < N_FILES; i++) {
-        if (golden[i].n < 0 || golden[i].size > 5000) continue;
-        int fd = open_scratch(golden[i].bytes, golden[i].size);
-        for (int size = golden[i].size - 1; size >= 0; size--) {
+    for (int i = 0; i < N_GOLDEN_FILES; i++) {
+        if (golden_files[i].n < 0 || golden_files[i].size > 5000) continue;
+        int fd = open_scratch(golden_files[i].bytes, golden_files[i].size);
+        for (int size = golden_files[i].size - 1; size >= 0; size--) {
             ck_assert_int_eq(ftruncate(fd, size), 0);
             ck_assert_msg(!try_damaged(t, size, false), "%s: %d bytes of it are read",
-                          golden[i].name, size);
+                          golden_files[i].name, size);
         }
         close(fd);
     }
