@@ -176,6 +176,15 @@ static void print_submission(const submission *x)
 
 /* ------------------------------------------------------------------ a table, results.json ----- */
 
+/* Up to the first full stop or semicolon; the point of a number is none. */
+static int clause_length(const char *text)
+{
+    int n = 0;
+    while (text[n] && text[n] != ';' && !(text[n] == '.' && (text[n + 1] == ' ' || !text[n + 1])))
+        n++;
+    return n;
+}
+
 static void print_row(const submission *x)
 {
     char line[4000];
@@ -184,7 +193,7 @@ static void print_row(const submission *x)
     for (int k = 0; k < x->g.grades && x->compiled; k++) {
         const grade *q = &x->g.of[k];
         const char *name = q->kind == VERDICT_WRONG && q->text[0] == '"' ? q->text : NULL;
-        int length = name ? (int)strcspn(name + 1, ".") + 1 : 0;
+        const int length = name ? clause_length(name) : 0;
         n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s%s%.*s", n ? ", " : "",
                       q->of->name, kind_names[q->kind], name ? ": " : "", length, name ? name : "");
     }
