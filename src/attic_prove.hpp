@@ -619,7 +619,7 @@ class number
             return of(x.is_infinite() ? x.value : y.value);
         }
         const element b = minus ? detail::minus(y.value) : y.value, v = add(x.value, b);
-        if (v && x.value && b && now().sums.size() < most_sums) now().sums.add(v, {y.value, minus, true});
+        if (v && x.value && b && now().sums.size() < most_sums) now().sums.add(v, {y.value & mask, minus, true});
         if (now().degrees && x.value && b) {
             const degree d = now().below.sum(degree_of(x.value), degree_of(y.value));
             now().sums_degree += now().below.size(d);
