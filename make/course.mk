@@ -13,10 +13,16 @@ $(worksheets): $(call objects,$(patsubst %,course/%.c,worksheets worksheet works
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
-# ONLY=0,1,3:20 needs those of three; of another ONLY, all are made and grade says what is wrong with it.
+# ONLY=0,1,3:20 and ONLY=0,E1,e3:20 need those of three; what names no exercise is refused before anything is compiled.
 comma := ,
+all_exercises := 0 1 2 3 4 5 6 7 8 9 10
 only := $(foreach e,$(subst $(comma), ,$(ONLY)),$(firstword $(subst :, ,$e)))
-exercises := $(or $(filter $(only),0 1 2 3 4 5 6 7 8 9 10),0 1 2 3 4 5 6 7 8 9 10)
+exercises := $(or $(foreach e,$(all_exercises),$(if $(filter $e E$e e$e,$(only)),$e)),$(all_exercises))
+ifneq ($(filter grade-all grade-class exercises course,$(MAKECMDGOALS)),)
+no_exercise := $(filter-out $(foreach e,$(all_exercises),$e E$e e$e),$(only))
+$(if $(no_exercise),$(error ONLY=$(ONLY): there is no exercise $(firstword $(no_exercise)); allowed are E0 to E10, with or without the E: ONLY=0,E1,3:20))
+$(if $(word 2,$(ONLY)),$(error ONLY=$(ONLY): no blanks are allowed in a list of exercises: ONLY=0,E1,3:20))
+endif
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/include/exercise.h
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises --sandbox $(or $(SANDBOX),on) \
@@ -79,7 +85,7 @@ check-exercises: $(grade) $(exercise_runners) ## is every submission in course/e
 sample-answers: $(grade) $(exercise_runners) ## the grades of the sample answers of docs/lecturer.md
 	@sh scripts/samples.sh $(grade) "$(exercise_compile)" $(B)/exercises
 check-class: $(grade) $(exercise_runners) ## is a whole class graded, whatever they hand in? STUDENTS=100 made-up ones, in ten minutes
-	@sh scripts/check-class.sh $(grade) "$(exercise_compile)" $(B)/exercises $(STUDENTS)
+	@MAKE="$(MAKE)" sh scripts/check-class.sh $(grade) "$(exercise_compile)" $(B)/exercises $(STUDENTS)
 check-worksheets: $(worksheets) ## are sheets drawn from a key, and answers graded by it, whatever is in them?
 	@sh scripts/check-worksheets.sh $(worksheets)
 check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not

@@ -20,6 +20,21 @@ class() {
 # has LINE: it is in the table
 has() { grep -qxF -e "$1" "$work/out/grades.csv" || { cat "$work/out/grades.csv"; fail "no line is: $1"; }; }
 
+# ---- what is assigned --------------------------------------------------------------------------
+
+# make knows the list before it compiles anything: as if a source of all runners were newer, two are made.
+unset MAKEFLAGS MFLAGS
+makes() { ${MAKE:-make} -n -W course/exercises/runner.c "$@" >"$work/said" 2>&1; }
+makes exercises ONLY=E1,e3:5 || { cat "$work/said"; fail "make refuses ONLY=E1,e3:5"; }
+[ "$(grep -c 'DEXERCISE=' "$work/said")" -eq 2 ] && grep -q 'DEXERCISE=1 ' "$work/said" && grep -q 'DEXERCISE=3 ' "$work/said" ||
+    fail "ONLY=E1,e3:5 does not make the runners of E1 and E3"
+for target in grade-all grade-class exercises course; do
+    for list in E12 1,x3 'E1, E3' 1,E03; do
+        if makes $target ONLY="$list"; then fail "make $target takes ONLY=$list"; fi
+        ! grep -q 'DEXERCISE=' "$work/said" && grep -q "ONLY=$list.* allowed" "$work/said" || { cat "$work/said"; fail "make $target ONLY=$list"; }
+    done
+done
+
 # ---- what students hand in -----------------------------------------------------------------------
 
 # hand_in FILE SUBMISSION TIME
@@ -50,7 +65,7 @@ mkdir "$work/class/kim"
 hand_in loose.c "$right"/e3.c "$in_time"
 printf '\357\273\277# the class\nada\r\nbob\n\n  cyd \ndan\neve\ngus\nMüller, Zoë\n=2+2\n' >"$work/ids"
 
-class --only 1,3:8 --ids "$work/ids" --due '2026-03-01 23:59'
+class --only E1,e3:8 --ids "$work/ids" --due '2026-03-01 23:59'
 has 'id,state,points,of,E1,E1 state,E3,E3 state'
 has '"ada","ok",13,13,5,"5 of 5",8,"4 of 4"'
 has '"bob","ok",13,13,5,"5 of 5; resubmitted: again/e1.c counts",8,"4 of 4; late"'

@@ -30,6 +30,9 @@ done
 # A key of one's own is kept beside the course, and goes with it: another one is refused.
 printf 'the key of a course' >"$work/key"
 printf 'the key of another course' >"$work/another"
+# An exercise is assigned with its letter, too.
+sh scripts/course.sh "$grade" "$worksheets" "$work/letters" "$work/ids" e3,E8:5 >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+[ -s "$work/letters/students/bob/ticket.txt" ] || fail "ONLY=E8:5 gives no tickets"
 own() { sh scripts/course.sh "$grade" "$worksheets" "$work/own" "$work/ids" 3 "$@" >"$work/said" 2>&1; }
 own "$work/key" && cmp -s "$work/key" "$work/own/private/course.key" || fail "a key of one's own is not kept: $(cat "$work/said")"
 cp "$work/own/students/bob/worksheet.html" "$work/first"

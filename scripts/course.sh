@@ -30,7 +30,7 @@ fi
 "$worksheets" --key "$key" --ids "$ids" --out "$out"
 [ -s "$kept" ] || (umask 077 && cat "$key" >"$kept")
 case ",$only," in
-,, | *,8[,:]*)
+,, | *,8[,:]* | *,[Ee]8[,:]*)
     for folder in "$out"/students/*/; do
         folder=${folder%/} id=${folder##*/}
         id=${id%/}

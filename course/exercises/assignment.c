@@ -13,7 +13,10 @@ int quantities(int which)
 
 static void refuse(const char *text, const char *at, const char *why)
 {
-    fprintf(stderr, "grade: --only %s: %s at \"%s\"; it is a list like 0,1,3:20\n", text, why, at);
+    fprintf(stderr,
+            "grade: --only %s: %s at \"%s\"; it is a list like 0,1,3:20 or E1,E3, of "
+            "E0 to E%d\n",
+            text, why, at, EXERCISES - 1);
     exit(2);
 }
 
@@ -24,6 +27,7 @@ assignment read_assignment(const char *text)
     for (const char *at = text; at; at = *at ? at + 1 : NULL) {
         double which = -1, points = 0;
         const char *begin = at;
+        if (*at == 'E' || *at == 'e') at++;
         if (!read_number(&at, false, &which) || which < 0 || which >= EXERCISES)
             refuse(text, begin, "there is no exercise");
         if (a.has[(int)which]) refuse(text, begin, "an exercise stands there twice");

@@ -1,6 +1,6 @@
 /* assignment.h -- which exercises were assigned, and what each is worth.
  *
- *     0,1,3:20      E0, E1 and E3; E3 is worth 20 points
+ *     0,1,3:20      E0, E1 and E3; E3 is worth 20 points; so is E0,e1,E3:20
  *
  * The points of an exercise belong to its quantities in equal parts.  Without a number each quantity is worth one
  * point.  What was not assigned is neither graded nor counted. */
