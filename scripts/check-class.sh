@@ -37,6 +37,9 @@ done
 
 # ---- what students hand in -----------------------------------------------------------------------
 
+mkdir "$work/wrong"
+awk -v to="$work/wrong" -f course/exercises/plant.awk course/exercises/wrong.txt
+
 # hand_in FILE SUBMISSION TIME
 hand_in() {
     mkdir -p "$(dirname "$work/class/$1")"
@@ -82,6 +85,22 @@ has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
 grep -q '1 files are in no folder of a student' "$work/said" || fail "a file that is in no folder is not mentioned"
 grep -q 'seed [0-9]*; sandbox:' "$work/out/results/ada.json" || fail "results do not say how they can be repeated"
 
+# Points have at most two decimals and add up: 20 for 17 quantities, of which somebody has 14, or all.
+hand_in liv/e10.c "$work/wrong/e10_sample_middle.c" "$in_time"
+hand_in liv/e6.c "$right"/e6.c "$in_time"
+hand_in mia/e10.c "$right"/e10.c "$in_time"
+class --only 6:12345.67,10:20
+has '"liv","ok",12362.13,12365.67,12345.67,"4 of 4",16.46,"14 of 17"'
+has '"mia","ok",20,12365.67,0,"missing",20,"17 of 17"'
+grep -qx 'liv  *12362\.13 of 12365\.67 points' "$work/said" || fail "printed points are not those of the table"
+for of in score max_score; do
+    grep -o "\"$of\": [0-9.e+]*" "$work/out/results/liv.json" | sed 's/.*: //' >"$work/parts"
+    ! grep -Ev '^[0-9]+(\.[0-9]{1,2})?$' "$work/parts" || fail "a $of has more than two decimals"
+    awk '{ sum += $1 } END { printf "%.4f ", sum }' "$work/parts"
+done >"$work/sums"
+[ "$(cat "$work/sums")" = '12362.1300 12365.6700 ' ] || fail "the parts of results.json add up to $(cat "$work/sums")"
+rm -r "$work/class/liv" "$work/class/mia"
+
 # Without a key E8 is as published, which is said where it is assigned.
 ! grep -q '^E8 is graded by the published' "$work/said" || fail "E8 is mentioned, and not assigned"
 class --only 8
@@ -123,8 +142,6 @@ rm -rf "$work/class"
 
 # ---- a whole class -------------------------------------------------------------------------------
 
-mkdir "$work/wrong"
-awk -v to="$work/wrong" -f course/exercises/plant.awk course/exercises/wrong.txt
 e=0
 while [ $e -le 10 ]; do
     set -- "$stub"/e${e}_*.c "$right/e$e.c" "$work/wrong"/e${e}_*.c

@@ -131,7 +131,7 @@ ends 0 '^2 of 2 files are all right, 10 of 10 points' --only 1,3:5 --table --res
     fail "what is not assigned is in results.json, or E3 is not worth 5 points"
 ends 1 '^0 of 2 files are all right, 0 of 9 points' --only 1,3 --table $folder/solutions/e2.c
 ends 0 '^2 of 2 files are all right, 10 of 10 points' --only e1,E3:5 --table $folder/solutions/*.c
-for list in 11 1,1 1: 1:x 3x '1,' '' E11 E 1,E1 EE1 ' E1'; do ends 2 'a list like 0,1,3:20' --only "$list" $folder/solutions/e1.c; done
+for list in 11 1,1 1: 1:x 1:0.333 3x '1,' '' E11 E 1,E1 EE1 ' E1'; do ends 2 'a list like 0,1,3:20' --only "$list" $folder/solutions/e1.c; done
 # A table shows the first clause of a verdict, and the point of a number does not end it.
 ends 1 'shown a mistake,' --seed 3 --ticket 0b308e8eb133a4c6 --table $folder/solutions/e8.c
 # In a table what cannot be graded stops nothing.

@@ -2,6 +2,7 @@
 #include "common/options.h"
 #include "assignment.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 int quantities(int which)
@@ -36,11 +37,20 @@ assignment read_assignment(const char *text)
             begin = ++at;
             if (!read_number(&at, true, &points) || points < 0 || points > 1e6)
                 refuse(text, begin, "the points are no number from 0 to 1e6");
+            if (fabs(100 * points - round(100 * points)) > 1e-4)
+                refuse(text, begin, "points have at most two decimals");
             a.points[(int)which] = points;
         }
         if (*at && (*at != ',' || !at[1])) refuse(text, at, "something else stands");
     }
     return a;
+}
+
+/* The first k of n quantities are together worth k/n of the points, to the nearest hundredth. */
+double points_of(const assignment *a, int which, int quantity)
+{
+    const double each = 100 * a->points[which] / quantities(which);
+    return (round(each * (quantity + 1)) - round(each * quantity)) / 100;
 }
 
 double all_points(const assignment *a)

@@ -215,8 +215,9 @@ static double grade_attempt(const student *x, int which, uint64_t ticket, result
     if (a->time > due) n += snprintf(state + n, 900 - (size_t)n, "; late");
     if (attempts > 1)
         snprintf(state + n, 900 - (size_t)n, "; resubmitted: %.150s counts", roster_shown(a->name));
+    const double points = points_right(s, &x->of->of);
     close_submission(s);
-    return x->of->of.points[which] * right / quantities(which);
+    return points;
 }
 
 static const char *student_state(const student *x, bool unknown)
@@ -247,7 +248,7 @@ static void grade_student(student *x, bool unknown, FILE *table)
     for (int k = 0; k < EXERCISES; k++)
         if (c->of.has[k]) fprintf(table, ",%.10g,%s", points[k], roster_cell(cells[k]));
     fprintf(table, "\n");
-    printf("%-32s %.4g of %.4g points\n", x->id, sum, all_points(&c->of));
+    printf("%-32s %.10g of %.10g points\n", x->id, sum, all_points(&c->of));
     if (!close_results(&r)) exit(1);
     free(s);
 }

@@ -379,7 +379,7 @@ static void grade_file(submission *x, const char *path, totals *all, results *r)
     write_submission(r, x);
     all->files++;
     all->right += well;
-    all->points += all->of.points[which] * right_ones(x) / quantities(which);
+    all->points += points_right(x, &all->of);
     all->seen[which] = true;
     close_submission(x);
 }
@@ -479,7 +479,7 @@ int main(int argc, char **argv)
         printf("%d files, %d seeds each: %d verdicts are not what was expected\n", all.files, seeds,
                all.bad);
     if (table)
-        printf("%d of %d files are all right, %.4g of %.4g points; each had %s\n", all.right,
+        printf("%d of %d files are all right, %.10g of %.10g points; each had %s\n", all.right,
                all.files, all.points, all_points(&all.of), sandbox_text());
     return finish(all.bad > 0 || (!expect && all.right < all.files));
 }

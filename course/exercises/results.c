@@ -27,7 +27,7 @@ static void write_string(FILE *f, const char *s)
 /* A test of Gradescope's: one quantity, or what is missing. */
 static void write_result(results *r, int which, int quantity, bool right, const char *output)
 {
-    const double points = r->of.points[which] / quantities(which);
+    const double points = points_of(&r->of, which, quantity);
     char name[300];
     snprintf(name, sizeof name, "%s: %s", exercises[which].file,
              exercises[which].of[quantity].name);

@@ -187,6 +187,14 @@ int right_ones(const submission *x)
     return n;
 }
 
+double points_right(const submission *x, const assignment *a)
+{
+    double sum = 0;
+    for (int k = 0; k < x->g.grades && x->compiled; k++)
+        if (is_right(&x->g.of[k])) sum += points_of(a, x->which, k);
+    return sum;
+}
+
 bool all_right(const submission *x)
 {
     return !x->g.failure[0] && right_ones(x) == quantities(x->which);

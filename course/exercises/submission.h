@@ -27,5 +27,7 @@ void close_submission(submission *x);
 extern const char *const kind_names[]; /* "exact", of a verdict_kind */
 bool is_right(const grade *q);
 int right_ones(const submission *x);
+double points_right(const submission *x,
+                    const assignment *a); /* of the quantities that are right */
 bool all_right(const submission *x);
 #endif
