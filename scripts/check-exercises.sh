@@ -134,7 +134,7 @@ ends 0 '^2 of 2 files are all right, 10 of 10 points' --only e1,E3:5 --table $fo
 for list in 11 1,1 1: 1:x 1:0.333 3x '1,' '' E11 E 1,E1 EE1 ' E1'; do ends 2 'a list like 0,1,3:20' --only "$list" $folder/solutions/e1.c; done
 # A table shows the first clause of a verdict, and the point of a number does not end it.
 ends 1 'shown a mistake,' --seed 3 --ticket 0b308e8eb133a4c6 --table $folder/solutions/e8.c
-# In a table what cannot be graded stops nothing.
+# In a table what cannot be graded stops nothing, and all rows have the same columns.
 mkdir "$work/odd"
 ln -s "$PWD/$folder/solutions/e1.c" "$work/odd/e1_link.c"
 printf ' \n' >"$work/odd/e2_empty.c"
@@ -147,6 +147,14 @@ for words in '^1 of 11 files are all right' 'e1_link.c .*is a link' 'e2_empty.c 
     'e4_large.c .*larger than a megabyte' 'e5_second.c .*another file of E5: not graded' 'e99.c .*is no exercise' 'e6_delta .*no file'; do
     ends 1 "$words" --table --results "$work/odd.json" "$work"/odd/*.c
 done
+long=$(printf '\303\274%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30)
+cp $folder/solutions/e10.c "$work/odd/e10_$long.c"
+cp $folder/solutions/e8.c "$work/odd"
+"$grade" --compile "$compile" --runners "$runners" --table "$work"/odd/*.c >"$work/rows" 2>&1 || true
+# In characters: bytes that go on with one are taken out.
+tr -d '\200-\277' <"$work/rows" | awk '/ [0-9]+ of [0-9]+  / { n++; wrong += substr($0, 33, 12) !~ /^ [ 1][0-9] of [0-9][0-9 ]   $/ || substr($0, 45, 1) == " " }
+    END { exit n != 11 || wrong }' || { cat "$work/rows"; fail "the rows of a table do not have the same columns"; }
+iconv -f UTF-8 -t UTF-8 "$work/rows" >/dev/null || fail "a long name is cut within a character"
 [ "$(grep -c '"max_score"' "$work/odd.json")" -eq 60 ] || fail "a quantity is not in results.json once"
 sed 's/"rows of dS"/"rows \\303(\\33[31m"/' $folder/solutions/e8.c >"$work/e8_bytes.c"
 ends 0 'All right' --results "$work/bytes.json" "$work/e8_bytes.c"

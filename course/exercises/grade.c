@@ -9,6 +9,7 @@
  * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
 #include "class.h"
+#include "columns.h"
 #include "results.h"
 #include "sandbox.h"
 
@@ -59,28 +60,6 @@ static const option options[] = {
     {0}};
 
 /* ------------------------------------------------------------------ the verdict in words ------ */
-
-/* Lines of at most 100 columns, the later ones indented. */
-static void print_wrapped(const char *text, int column, int indent)
-{
-    int blanks = 0;
-    while (*text) {
-        const int word = (int)strcspn(text, " ");
-        if (column > indent && column + blanks + word > 100) {
-            printf("\n%*s", indent, "");
-            column = indent;
-        } else {
-            printf("%*s", blanks, "");
-            column += blanks;
-        }
-        printf("%.*s", word, text);
-        column += word;
-        text += word;
-        blanks = (int)strspn(text, " ");
-        text += blanks;
-    }
-    printf("\n");
-}
 
 /* The lines that a compiler or a program printed, `left_out` of which are not in the text */
 static void print_lines(const char *title, const char *text, int most, int left_out)
@@ -138,7 +117,7 @@ static void print_hints(const submission *x)
     const char *const *hints = q->hint ? q->hint : of->hint;
     for (int level = 0; level < hint && level < HINTS; level++) {
         int column = printf("  Hint %d for %s: ", level + 1, of->name);
-        print_wrapped(hints[level], column, 4);
+        print_wrapped(stdout, hints[level], column, 4);
         if (level == 1 && q->mistake[0]) printf("    %s\n", q->mistake);
     }
     if (hint > HINTS) print_skeletons(x->which, of);
@@ -149,22 +128,22 @@ static void print_submission(const submission *x)
     const grading *g = &x->g;
     const int column = printf("E%d %s, seed %d%s", x->which, exercises[x->which].title,
                               (int)g->seed, g->sizes[0] ? ": " : "");
-    print_wrapped(g->sizes, column, 2);
+    print_wrapped(stdout, g->sizes, column, 2);
     if (x->said[0]) print_lines("The compiler says:", x->said, x->compiled ? 12 : 20, 0);
     print_lines("Your program printed:", g->printed, 100, g->lines_left_out);
     if (g->failure[0]) {
         printf("  program      ");
-        print_wrapped(g->failure, 15, 15);
+        print_wrapped(stdout, g->failure, 15, 15);
     }
     for (int k = 0; k < g->grades; k++) {
         const grade *q = &g->of[k];
         char line[1000];
         printf("  %-12s ", q->of->name);
         snprintf(line, sizeof line, "%s%s%s", kind_names[q->kind], q->text[0] ? ": " : "", q->text);
-        print_wrapped(line, 15, 15);
+        print_wrapped(stdout, line, 15, 15);
         if (!q->arithmetic[0]) continue;
         printf("%15s", "");
-        print_wrapped(q->arithmetic, 15, 17);
+        print_wrapped(stdout, q->arithmetic, 15, 17);
     }
     if (all_right(x))
         printf("  All right.\n");
@@ -185,6 +164,14 @@ static int clause_length(const char *text)
     return n;
 }
 
+enum { NAME = 32, ROW = 44 }; /* columns of a name; before the text of a row */
+
+static void print_begin(const char *name, int right, int of)
+{
+    print_name(stdout, roster_shown(name), NAME);
+    printf(" %2d of %-2d   ", right, of);
+}
+
 static void print_row(const submission *x)
 {
     char line[4000];
@@ -197,8 +184,8 @@ static void print_row(const submission *x)
         n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s%s%.*s", n ? ", " : "",
                       q->of->name, kind_names[q->kind], name ? ": " : "", length, name ? name : "");
     }
-    printf("%-32s %d of %d   ", roster_shown(x->name), right_ones(x), quantities(x->which));
-    print_wrapped(line, 42, 42);
+    print_begin(x->name, right_ones(x), quantities(x->which));
+    print_wrapped(stdout, line, ROW, ROW);
 }
 
 /* ------------------------------------------------------------------ what was expected --------- */
@@ -334,7 +321,8 @@ static void print_missing(totals *all, results *r)
     for (int k = 0; table && k < EXERCISES; k++) {
         if (all->seen[k] || !all->of.has[k]) continue;
         all->files++;
-        printf("%-32s 0 of %d   there is no file\n", exercises[k].file, quantities(k));
+        print_begin(exercises[k].file, 0, quantities(k));
+        printf("there is no file\n");
         write_missing(r, k, "there is no file");
     }
 }
@@ -345,11 +333,12 @@ static int which_exercise(const char *path, const totals *all)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const int which = chosen >= 0 ? chosen : exercise_of(name);
-    if (table && which < 0)
-        printf("%-32s is no exercise: its name must begin with e0 to e%d\n", roster_shown(name),
-               EXERCISES - 1);
-    else if (table && all->seen[which])
-        printf("%-32s is another file of E%d: not graded\n", roster_shown(name), which);
+    const bool left_out = table && (which < 0 || all->seen[which]);
+    if (left_out) print_name(stdout, roster_shown(name), NAME);
+    if (left_out && which < 0)
+        printf(" is no exercise: its name must begin with e0 to e%d\n", EXERCISES - 1);
+    else if (left_out)
+        printf(" is another file of E%d: not graded\n", which);
     else if (which < 0)
         fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
                 EXERCISES - 1);
