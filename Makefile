@@ -227,7 +227,7 @@ demo: ## train on real text; TEXT="files..." or ARGS="--help"
 	+@$(on_all_cores) $(B)/examples/demo
 	@$(B)/examples/demo $(ARGS) $(TEXT)
 
-run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer
+run-%: $(B)/examples/% ## run one example: make run-14_tiles_by_hand
 	@mkdir -p out
 	@$< $(ARGS)
 

@@ -47,8 +47,17 @@ cd "$work/student/attic-exercises"
 found=$(find . -name '.git*' -o -name solutions -o -name 'wrong*' -o -name 'mutants*' -o -name 'attacks*' -o -name 'e[0-9].c' -o -name 'e10.c' \
     -o -name 'test_*' -o -name '*.key' -o -name '*ticket*' -o -name 'plant.awk' -o -type l)
 [ -z "$found" ] || fail "in the archive: $found"
-[ -s attic.html ] || fail "the page is not in the archive"
-! grep -q 'solutions\|wrong\.txt\|lecturer' docs/exercises.md README.md || fail "its texts speak of what is not there"
+[ -s docs/attic.html ] || fail "the page is not in the archive"
+! grep -q 'solutions/\|wrong\.txt\|lecturer\|make page' docs/*.md README.md || fail "its texts speak of what is not there"
+# Its links lead to what is there, and `make help` lists what works there.
+mkdir scripts
+cp "$OLDPWD/scripts/check-links.sh" scripts
+sh scripts/check-links.sh README.md docs/*.md >"$work/said" 2>&1 || fail "links in the archive: $(cat "$work/said")"
+rm -r scripts
+for word in docs/path.md docs/attic.html run-trace; do grep -q "$word" README.md || fail "its README does not name $word"; done
+$MAKE -s help >"$work/said"
+[ "$(sed -n 's/^  \([a-z%-]*\)  .*/\1/p' "$work/said" | sort | tr '\n' ' ')" = 'clean exercise-% help run-% run-trace ' ] ||
+    fail "make help, in the archive: $(cat "$work/said")"
 
 # Lines of solutions and wrong answers that neither the files with blanks nor hints show: 32 characters and more, without
 # white space.
@@ -78,7 +87,7 @@ if command -v node >/dev/null; then
             try { parts.push(gunzipSync(Buffer.from(text, "base64"))) } catch { continue }
         }
         if (!parts.some((part) => part.subarray(1, 4).toString() === "asm")) throw Error("there is no WebAssembly in it")
-        writeFileSync(process.argv[2], Buffer.concat(parts))' "$work/student/attic-exercises/attic.html" "$work/parts" || fail "the page cannot be taken apart"
+        writeFileSync(process.argv[2], Buffer.concat(parts))' "$work/student/attic-exercises/docs/attic.html" "$work/parts" || fail "the page cannot be taken apart"
     cat "$work/parts" >>"$work/all"
 else
     not_run "there is no node: what is compressed in the page was not looked at"
@@ -94,6 +103,7 @@ tr -d ' \t\n' <"$solutions/e6.c" | grep -aqFf "$work/distinct" || fail "a soluti
 cd "$work/student/attic-exercises"
 $MAKE -s exercise-3 >"$work/said" 2>&1 && grep -q 'not written: BLANK' "$work/said" || fail "$(tail -5 "$work/said")"
 $MAKE -s exercise-3 FILE="$solutions/e3.c" 2>&1 | grep -q 'All right' || fail "its grader does not know what is right"
+$MAKE -s run-trace 2>&1 | grep -q 'agree with their numerical values' || fail "make run-trace does not work there"
 ! grep -q 'No such file' "$work/said" || fail "it misses files: $(grep 'No such file' "$work/said")"
 ticket=$(cat "$out/students/bob/ticket.txt")
 $MAKE -s exercise-8 TICKET="$ticket" 2>&1 | grep -q 'found\[9\] names no mistake' || fail "E8 with a ticket is not graded"

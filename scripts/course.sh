@@ -44,17 +44,52 @@ esac
 name=attic-exercises
 box=$(mktemp -d)
 trap 'rm -rf "$box"' EXIT
-mkdir "$box/$name" "$box/$name/docs" "$box/$name/course"
-cp Makefile LICENSE "$box/$name"
-cp -R make src "$box/$name"
-mkdir "$box/$name/examples" "$box/$name/course/exercises"
+mkdir -p "$box/$name/make" "$box/$name/docs/images" "$box/$name/course/exercises" "$box/$name/examples"
+cp LICENSE "$box/$name"
+cp -R src "$box/$name"
 cp -R examples/common "$box/$name/examples"
 cp course/*.[ch] "$box/$name/course"
 cp course/exercises/*.[ch] "$box/$name/course/exercises"
 cp course/box/README.md "$box/$name"
+# `make help` lists what students do, not what takes more than is there.
+{
+    printf '# Exercises; README.md says what to do.\n\n'
+    sed '1,/^$/d' Makefile
+} >"$box/$name/Makefile"
+cp make/*.mk "$box/$name/make"
+for part in Makefile make/*.mk; do
+    sed -E '/^(exercise-%|run-trace|run-%|clean|help):/!s/^([a-z0-9%-]+:.*) ## .*/\1/' "$box/$name/$part" >"$box/part"
+    cp "$box/part" "$box/$name/$part"
+done
 # What students need of the text: not where solutions are, nor how they are graded.
-sed -e '/^Solutions are in/,$d' -e 's/\[\([^]]*\)\](attention_block.md)/\1/' docs/exercises.md >"$box/$name/docs/exercises.md"
-[ ! -f docs/attic.html ] || cp docs/attic.html "$box/$name"
+sed '/^Solutions are in/,$d' docs/exercises.md >"$box/$name/docs/exercises.md"
+sed 's/ (`make page` is for those who change it\.)//' docs/path.md >"$box/$name/docs/path.md"
+cp docs/attention.md docs/attention_backward.md docs/attention_block.md "$box/$name/docs"
+# names START: links of these texts that begin so
+names() { grep -oh "]($1[^)]*)" "$box/$name/docs"/*.md | sed 's/..\(.*\)./docs\/\1/' | sort -u; }
+names images/ | xargs -I '{}' cp '{}' "$box/$name/docs/images"
+names ../examples/ | xargs -I '{}' cp '{}' "$box/$name/examples"
+[ ! -f docs/attic.html ] || cp docs/attic.html "$box/$name/docs"
+# Of a link to what is not there, the text stays.
+for text in "$box/$name/docs"/*.md; do
+    awk -v folder="${text%/*}" '
+    { rest = rest $0 "\n" }
+    END {
+        while (match(rest, /\[[^][]*\]\([^() ]*\)/)) {
+            link = substr(rest, RSTART, RLENGTH)
+            printf "%s", substr(rest, 1, RSTART - 1)
+            rest = substr(rest, RSTART + RLENGTH)
+            path = link
+            sub(/.*\]\(/, "", path)
+            sub(/[#)].*/, "", path)
+            if (path !~ /^[a-z]+:/ && system("test -e \"" folder "/" path "\"") != 0)
+                link = substr(link, 2, index(link, "](") - 2)
+            printf "%s", link
+        }
+        printf "%s", rest
+    }' "$text" >"$box/part"
+    cp "$box/part" "$text"
+done
 tar cf - -C "$box" "$name" | gzip -9 >"$out/$name.tar.gz"
 
 # ---- the autograder ------------------------------------------------------------------------------
