@@ -66,10 +66,12 @@ const block_text block_texts[BLOCK_COUNT] = {
          "If this element of V rises a little," LOSS,
          "Each token reads the value with a weight P_ij >= 0: dO of those with large weights "
          "decides."},
-    [BLOCK_DP] = {"dP", "dP_ij = dO_i . V_j in each head",
-                  "Where dP_ij is positive, more of value j in output i raises the loss.", BLOCK_P,
-                  "If this probability rises a little, and no other," LOSS,
-                  "More of value j is read, and the loss changes by dO_i . V_j."},
+    [BLOCK_DP] =
+        {"dP", "dP_ij = dO_i . V_j in each head",
+         "Where dP_ij is positive, more of value j in output i raises the loss. Where token i "
+         "does not read token j, P is the constant 0, and dP is written as 0.",
+         BLOCK_P, "If this probability rises a little, and no other," LOSS,
+         "More of value j is read, and the loss changes by dO_i . V_j."},
     [BLOCK_DELTA] = {"delta", "delta_i = sum_j P_ij dP_ij in each head",
                      "The mean of a row of dP under P: one number for each token and head.",
                      BLOCK_COUNT, "If all probabilities of this row grow by the same factor," LOSS,

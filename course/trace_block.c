@@ -1,6 +1,7 @@
 /* trace_block.c -- trace --block: what it is given, and its numerical values; see trace_block.h. */
 #include "trace_block.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static block *open_block(const trace_options *o)
 /* "dX" or, of a head, "P_h1"; BLOCK_COUNT: there is none */
 static block_name read_name(const block *b, const char **text, int *head)
 {
-    const size_t n = strcspn(*text, ":");
+    const size_t n = strcspn(*text, ":[");
     for (block_name k = 0; k < BLOCK_COUNT; k++) {
         const char *name = block_texts[k].name;
         const size_t length = strlen(name);
@@ -80,17 +81,26 @@ static block_name read_name(const block *b, const char **text, int *head)
         const bool of_head = b->dim[k][0] > 1 && strncmp(rest, "_h", 2) == 0;
         if (of_head) rest += 2;
         if (of_head && !read_number(&rest, false, &h)) continue;
-        if (*rest != ':' || h >= b->dim[k][0]) continue;
+        if ((*rest != ':' && *rest != '[') || h >= b->dim[k][0]) continue;
         *head = (int)h, *text = rest + 1;
         return k;
     }
     return BLOCK_COUNT;
 }
 
-/* An index below n */
-static bool read_below(const char **text, int n, int *i)
+/* A row or a column: its number, or what tables call it, t1, c2 or h1d0 */
+static bool read_place(const block *b, block_name what, bool columns, const char **text, int *i)
 {
+    const int n = b->dim[what][1 + columns];
+    char label[BLOCK_CELL_LABEL];
     double x;
+    for (*i = 0; *i < n; ++*i) {
+        block_cell_label(b, what, columns, *i, label);
+        const size_t length = strlen(label);
+        if (strncmp(*text, label, length) != 0 || isalnum((unsigned char)(*text)[length])) continue;
+        *text += length;
+        return true;
+    }
     if (!read_number(text, false, &x) || x < 0 || x >= n) return false;
     *i = (int)x;
     return true;
@@ -118,9 +128,10 @@ static void refuse_cell(const block *b, block_name what, const char *cell)
     else if (what < BLOCK_COUNT)
         snprintf(sizes, sizeof sizes, "; %s has %d rows and %d columns", block_texts[what].name,
                  dim[1], dim[2]);
-    trace_fail("--cell must be a matrix, a row and a column of it, such as dX:1,1 or P_h1:1,0, not "
-               "\"%s\"%s",
-               cell, sizes);
+    trace_fail(
+        "--cell must be a matrix, a row and a column of it, such as dX:1,1 or P_h1[t1,t0], not "
+        "\"%s\"%s",
+        cell, sizes);
 }
 
 static void choose_cell(block_trace *t)
@@ -130,8 +141,10 @@ static void choose_cell(block_trace *t)
     int head = 0, i = 0, j = 0;
     const block_name what = read_name(b, &text, &head);
     t->token = b->p.T > 1, t->column = b->p.H * b->p.D - 1, t->c = b->p.C - 1;
-    bool ok = what < BLOCK_COUNT && read_below(&text, b->dim[what][1], &i);
-    if (ok && what != BLOCK_DELTA) ok = *text++ == ',' && read_below(&text, b->dim[what][2], &j);
+    const bool bracket = what < BLOCK_COUNT && text[-1] == '[';
+    bool ok = what < BLOCK_COUNT && read_place(b, what, false, &text, &i);
+    if (ok && what != BLOCK_DELTA) ok = *text++ == ',' && read_place(b, what, true, &text, &j);
+    if (ok && bracket) ok = *text++ == ']';
     if (!ok || *text) refuse_cell(b, what, t->o->cell);
     if (b->dim[what][0] > 1) t->column = head * b->p.D;
     set_axis(t, what, false, i);

@@ -194,6 +194,11 @@ trace_input() {
     "$programs/trace" --paper >"$work/expected"
     "$programs/trace" --paper --Q "$work/Q.npy" >"$work/output" || return 1
     cmp "$work/expected" "$work/output" || { echo "    trace --Q Q.npy differs"; return 1; }
+    for cell in 'dQ:2,0 dQ[t2,h0]' 'P_h0:2,1 P_h0[t2,t1]' 'delta_h0:0 delta_h0[t0]' 'dX:0,0 dX[t0,c0]'; do # as verdicts write it
+        "$programs/trace" --block --paper --cell "${cell% *}" >"$work/expected" || return 1
+        "$programs/trace" --block --paper --cell "${cell#* }" >"$work/output" || return 1
+        cmp "$work/expected" "$work/output" || { echo "    trace --block --cell ${cell#* } differs"; return 1; }
+    done
     while IFS='|' read -r options words; do
         # shellcheck disable=SC2086
         ends 2 "$words" trace $options >"$work/output" || return 1
@@ -246,6 +251,8 @@ trace_input() {
 --block --heads 5|5 heads of size 2, with values of size 2, are more than 8 columns
 --block --cell dX:9,0|must be a matrix, a row and a column of it, .* not "dX:9,0"; dX has 3 rows and 4 columns
 --block --cell delta_h0:7|delta has 2 heads of 3 tokens
+--block --cell dX[t1,c1|--cell must be a matrix, a row and a column of it
+--block --cell dX[c1,t1]|--cell must be a matrix, a row and a column of it
 --block --cell dX:0|--cell must be a matrix, a row and a column of it
 --block --cell P_h2:0,0|--cell must be a matrix, a row and a column of it
 --block --cell q0,k1|--cell must be a matrix, a row and a column of it

@@ -10,13 +10,13 @@
  *     Q and K [T,H D]        V and O [T,H Dv]
  *
  * Columns h D to (h+1) D - 1 of Q and K belong to head h, of V and O columns h Dv to (h+1) Dv - 1.
- * The head itself is given, forward and backward (head.c).  It is causal: token t reads tokens 0 to t.
+ * The head itself is given, forward and backward.  It is causal: token t reads tokens 0 to t.
  * Both write with =, not with +=:
  *
  *     head_forward(T, D, Dv, c, Q, K, V, P, O)
  *     head_backward(T, D, Dv, c, Q, K, V, P, dO, dQ, dK, dV)
  *
- * for one head: Q, K, dQ, dK [T,D]; V, O, dO, dV [T,Dv]; P [T,T].  So a head needs its rows one after the
+ * for one head, c being its scale: Q, K, dQ, dK [T,D]; V, O, dO, dV [T,Dv]; P [T,T].  So a head needs its rows one after the
  * other.  To split is to copy the columns of all heads into [H,T,D]; to merge is to copy them back.
  *
  * The backward goes the other way, one function for each:
@@ -28,6 +28,9 @@
  * Z = X W has dX = dZ W^T and dW = X^T dZ: that was E2.  X is read four times: by Q,
  * by K, by V, and it is added to Y.  How many terms has dX?
  *
+ * dX and the dW hold what other uses of X and W contribute already: add to them, with +=.  All terms
+ * of dX are yours to add, that of dY too.  The others, dO, dQ, dK and dV, hold nothing yet: write =.
+ *
  * All loops are yours.  A local array may be as large as a variable says:
  *
  *     double heads[H * T * D];
@@ -35,7 +38,7 @@
  *
  * Each function is called with what is right, whatever the others return.  But heads_forward and
  * heads_backward call your split_heads and merge_heads: write these first.  Each is called twice: first
- * with C = H Dv, so that W_o is square, then with no matrix square.  T, C, H, D and Dv always differ.
+ * with C = H Dv, so that W_v and W_o are square, then with no W square.  T, C, H, D and Dv always differ.
  * A verdict names elements: dO[t2,h1d0] is row 2 of dO, the column of element 0 of head 1.
  *
  * The same on paper, with numbers: docs/attention_block.md. */
