@@ -82,7 +82,17 @@ has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
 [ "$(grep -c '^"? .*,"unreadable id",0,13,0,"",0,""$' "$work/out/grades.csv")" -eq 4 ] || fail "four ids cannot be read"
 [ "$(wc -l <"$work/out/grades.csv")" -eq 14 ] || fail "the table has not a line for each of thirteen students"
 [ "$(find "$work/out/results" -type f | wc -l)" -eq 9 ] || fail "nine students have a results.json"
-grep -q '1 files are in no folder of a student' "$work/said" || fail "a file that is in no folder is not mentioned"
+says() { grep -qxF -e "$1" "$work/said" || { cat "$work/said"; fail "it does not say: $1"; }; }
+says '1 file is in no folder of a student, and is not graded: loose.c'
+says 'Müller, Zoë    5 of 13 points   missing: E3'
+says 'ada           13 of 13 points   ok'
+says 'bob           13 of 13 points   late: E3'
+says 'cyd            5 of 13 points   missing: E3; other files: 1'
+says 'dan            0 of 13 points   failed: E1, E3'
+says 'fay            8 of 13 points   unknown id; missing: E1'
+says 'gus            0 of 13 points   nothing submitted'
+says 'kim            0 of 13 points   unknown id; nothing submitted'
+says '=1+1           0 of 13 points   unreadable id'
 grep -q 'seed [0-9]*; sandbox:' "$work/out/results/ada.json" || fail "results do not say how they can be repeated"
 
 # Points have at most two decimals and add up: 20 for 17 quantities, of which somebody has 14, or all.
@@ -92,7 +102,7 @@ hand_in mia/e10.c "$right"/e10.c "$in_time"
 class --only 6:12345.67,10:20
 has '"liv","ok",12362.13,12365.67,12345.67,"4 of 4",16.46,"14 of 17"'
 has '"mia","ok",20,12365.67,0,"missing",20,"17 of 17"'
-grep -qx 'liv  *12362\.13 of 12365\.67 points' "$work/said" || fail "printed points are not those of the table"
+grep -q '^liv  *12362\.13 of 12365\.67 points   ok$' "$work/said" || fail "printed points are not those of the table"
 for of in score max_score; do
     grep -o "\"$of\": [0-9.e+]*" "$work/out/results/liv.json" | sed 's/.*: //' >"$work/parts"
     ! grep -Ev '^[0-9]+(\.[0-9]{1,2})?$' "$work/parts" || fail "a $of has more than two decimals"
@@ -108,6 +118,16 @@ grep -q '^E8 is graded by the published' "$work/said" || fail "without a key, no
 printf 'the key of a course' >"$work/key"
 class --only 8 --key "$work/key"
 ! grep -q '^E8 is graded by the published' "$work/said" || fail "with a key, E8 is called published"
+
+# A long id is cut between characters, and the columns stay; of many files in no folder five are named.
+wide=$(printf '\303\274%.0s' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41 42)
+mkdir "$work/class/$wide"
+for name in 1 2 3 4 5 6; do echo >"$work/class/$name"; done
+class --only 1
+says '7 files are in no folder of a student, and are not graded: 1, 2, 3, 4, 5 and 2 more'
+says 'üüüüüüüüüüüüüüüüüüü...üüüüüüüüüüüüüüüüüü   0 of 5 points   nothing submitted'
+says 'ada                                        5 of 5 points   ok'
+rm -r "$work/class/$wide" "$work/class"/[1-6]
 
 # Times from a list, of a file and of a student, in other zones; without a due date nothing is late.
 printf 'bob,2026-03-01T20:00:00.5-04:00\nada,2026-03-01T23:58Z\nada/e3.c,2026-03-02T01:00+01:00\nfay,2026-03-02 00:00:01\n' >"$work/times"

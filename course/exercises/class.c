@@ -1,6 +1,7 @@
 /* class.c -- a whole class: which file of each student counts, its grade, one line; see class.h. */
 #include "common/options.h"
 #include "class.h"
+#include "columns.h"
 #include "results.h"
 
 #include <ctype.h>
@@ -30,6 +31,7 @@ typedef struct {
 static double due;        /* infinite: nothing is late */
 static roster time_lines; /* of the file of times */
 static bool *time_is_of;  /* is line k about a student or a file that is there? */
+static int name_width;    /* columns of the longest id, as far as they are printed */
 
 static void class_fail(const char *path, const char *why)
 {
@@ -193,31 +195,40 @@ static void close_student(student *x)
 
 /* ------------------------------------------------------------------ a line of the table ------- */
 
-/* The points of an exercise; its state is a cell. */
-static double grade_attempt(const student *x, int which, uint64_t ticket, results *r, submission *s,
-                            char state[900])
+enum { MISSING = 1, LATE = 2, FAILED = 4, STATE = 900 };
+
+/* What became of an exercise */
+typedef struct {
+    double points;
+    char state[STATE]; /* its cell */
+    unsigned marks;    /* what somebody should look at */
+} outcome;
+
+static outcome grade_attempt(const student *x, int which, uint64_t ticket, results *r,
+                             submission *s)
 {
     int attempts, n;
     char path[PATH_MAX];
+    outcome o = {.state = "missing", .marks = MISSING};
     const attempt *a = which_counts(x, which, &attempts);
     if (!a) {
         write_missing(r, which, "there is no file");
-        snprintf(state, 900, "missing");
-        return 0;
+        return o;
     }
     snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, a->name);
     open_submission(s, path, which);
     grade_submission(s, x->of->seed, ticket);
     write_submission(r, s);
-    const int right = right_ones(s);
-    n = snprintf(state, 900, "%d of %d", right, quantities(which));
-    if (s->g.failure[0]) n += snprintf(state + n, 900 - (size_t)n, "; %.600s", s->g.failure);
-    if (a->time > due) n += snprintf(state + n, 900 - (size_t)n, "; late");
+    o.points = points_right(s, &x->of->of);
+    o.marks = (a->time > due ? LATE : 0) | (s->g.failure[0] ? FAILED : 0);
+    n = snprintf(o.state, STATE, "%d of %d", right_ones(s), quantities(which));
+    if (o.marks & FAILED) n += snprintf(o.state + n, STATE - (size_t)n, "; %.600s", s->g.failure);
+    if (o.marks & LATE) n += snprintf(o.state + n, STATE - (size_t)n, "; late");
     if (attempts > 1)
-        snprintf(state + n, 900 - (size_t)n, "; resubmitted: %.150s counts", roster_shown(a->name));
-    const double points = points_right(s, &x->of->of);
+        snprintf(o.state + n, STATE - (size_t)n, "; resubmitted: %.150s counts",
+                 roster_shown(a->name));
     close_submission(s);
-    return points;
+    return o;
 }
 
 static const char *student_state(const student *x, bool unknown)
@@ -226,12 +237,46 @@ static const char *student_state(const student *x, bool unknown)
     return x->attempts ? "ok" : "nothing submitted";
 }
 
+/* ----- the same for the eye: who needs a look, and why */
+
+static void print_points(const course_class *c, const char *id, double points)
+{
+    char all[40];
+    const int n = snprintf(all, sizeof all, "%.10g", all_points(&c->of));
+    print_name(stdout, roster_shown(id), name_width);
+    printf("   %*.10g of %s points   ", n, points, all);
+}
+
+/* "late: E1, E3", behind a semicolon if there is anything before it */
+static void print_marked(const outcome o[EXERCISES], unsigned mark, const char *title, bool *any)
+{
+    bool more = false;
+    for (int k = 0; k < EXERCISES; k++) {
+        if (!(o[k].marks & mark)) continue;
+        printf("%s%sE%d", *any && !more ? "; " : "", more ? ", " : title, k);
+        *any = more = true;
+    }
+}
+
+static void print_state(const student *x, bool unknown, const outcome o[EXERCISES])
+{
+    bool any = unknown || !x->attempts;
+    if (any) printf("%s", student_state(x, unknown));
+    if (x->attempts) print_marked(o, MISSING, "missing: ", &any);
+    print_marked(o, LATE, "late: ", &any);
+    print_marked(o, FAILED, "failed: ", &any);
+    if (!any) printf("ok");
+    if (x->others) printf("; other files: %d", x->others);
+    printf("\n");
+}
+
 static void grade_student(student *x, bool unknown, FILE *table)
 {
     const course_class *c = x->of;
     const uint64_t ticket = c->key ? course_key_number(c->key, "E8", x->id) : 0;
-    char path[PATH_MAX], cells[EXERCISES][900], about[300];
-    double points[EXERCISES], sum = 0;
+    char path[PATH_MAX], about[300];
+    outcome o[EXERCISES] = {{.marks = 0}};
+    double sum = 0;
     results r;
     submission *s = need(malloc(sizeof *s));
     snprintf(path, sizeof path, "%s/results/%s.json", c->out, x->id);
@@ -240,15 +285,18 @@ static void grade_student(student *x, bool unknown, FILE *table)
         snprintf(about, sizeof about, "%s; ticket of E8: %016llx", c->about,
                  (unsigned long long)ticket);
     open_results(&r, path, &c->of, about);
-    for (int k = 0; k < EXERCISES; k++)
-        if (c->of.has[k]) sum += points[k] = grade_attempt(x, k, ticket, &r, s, cells[k]);
+    for (int k = 0; k < EXERCISES; k++) {
+        if (c->of.has[k]) o[k] = grade_attempt(x, k, ticket, &r, s);
+        sum += o[k].points;
+    }
     fprintf(table, "%s,\"%s", roster_cell(x->id), student_state(x, unknown));
     if (x->others) fprintf(table, "; other files: %d", x->others);
     fprintf(table, "\",%.10g,%.10g", sum, all_points(&c->of));
     for (int k = 0; k < EXERCISES; k++)
-        if (c->of.has[k]) fprintf(table, ",%.10g,%s", points[k], roster_cell(cells[k]));
+        if (c->of.has[k]) fprintf(table, ",%.10g,%s", o[k].points, roster_cell(o[k].state));
     fprintf(table, "\n");
-    printf("%-32s %.10g of %.10g points\n", x->id, sum, all_points(&c->of));
+    print_points(c, x->id, sum);
+    print_state(x, unknown, o);
     if (!close_results(&r)) exit(1);
     free(s);
 }
@@ -261,30 +309,49 @@ static void leave_out(const course_class *c, const char *id, FILE *table)
     for (int k = 0; k < EXERCISES; k++)
         if (c->of.has[k]) fprintf(table, ",0,\"\"");
     fprintf(table, "\n");
-    printf("%-32s unreadable id\n", roster_shown(id));
+    print_points(c, id, 0);
+    printf("unreadable id\n");
 }
 
 /* ------------------------------------------------------------------ all of them --------------- */
 
-/* The folders of the class, which are ids; how much else there is in *loose */
-static roster read_class(const course_class *c, int *loose)
+/* The folders of the class, which are ids; what else there is in *loose */
+static roster read_class(const course_class *c, roster *loose)
 {
     roster r = {.n = 0};
     char path[PATH_MAX];
     struct stat is;
     DIR *folder = opendir(c->folder);
     if (!folder) class_fail(c->folder, strerror(errno));
-    *loose = 0;
     for (struct dirent *e; (e = readdir(folder));) {
         if (e->d_name[0] == '.' || strcmp(e->d_name, "__MACOSX") == 0) continue;
         snprintf(path, sizeof path, "%s/%s", c->folder, e->d_name);
-        if (lstat(path, &is) == 0 && S_ISDIR(is.st_mode))
-            roster_add(&r, e->d_name);
-        else
-            ++*loose;
+        roster_add(lstat(path, &is) == 0 && S_ISDIR(is.st_mode) ? &r : loose, e->d_name);
     }
     closedir(folder);
     return r;
+}
+
+static void print_loose(roster *loose)
+{
+    roster_sort(loose);
+    if (loose->n)
+        printf(loose->n > 1 ? "%d files are in no folder of a student, and are not graded: "
+                            : "%d file is in no folder of a student, and is not graded: ",
+               loose->n);
+    print_names(stdout, loose);
+    if (loose->n) printf("\n");
+    roster_close(loose);
+}
+
+/* The longest id decides, up to a width that leaves a place for the rest of a line. */
+static void set_name_width(const roster *ids)
+{
+    enum { WIDEST = 40 };
+    for (int k = 0; k < ids->n; k++) {
+        const int n = columns_of(roster_shown(ids->line[k]));
+        if (n > name_width) name_width = n < WIDEST ? n : WIDEST;
+    }
 }
 
 static FILE *open_table(const course_class *c, char path[PATH_MAX])
@@ -305,12 +372,13 @@ int grade_class(const course_class *c, int *idle_times)
 {
     char path[PATH_MAX];
     double unused;
-    int loose = 0, students = 0;
+    int students = 0;
     read_times(c);
-    roster all = read_class(c, &loose), list = {.n = 0};
+    roster loose = {.n = 0}, list = {.n = 0}, all = read_class(c, &loose);
     if (c->ids) list = roster_read(c->ids);
     for (int k = 0; k < list.n; k++) roster_add(&all, list.line[k]);
     roster_sort(&all);
+    set_name_width(&all);
     FILE *table = open_table(c, path);
     for (int k = 0; k < all.n; k++) {
         student x = {.of = c, .id = all.line[k]};
@@ -327,7 +395,7 @@ int grade_class(const course_class *c, int *idle_times)
         fflush(table);
     }
     if (!written(table, path, !ferror(table))) exit(1);
-    if (loose) printf("%d files are in no folder of a student, and are not graded\n", loose);
+    print_loose(&loose);
     roster_close(&all);
     roster_close(&list);
     *idle_times = close_times(c);

@@ -433,7 +433,7 @@ static int grade_one_class(const assignment *of, const char *about)
                             .of = *of};
     int idle_times;
     const int n = grade_class(&c, &idle_times);
-    printf("%d students: %s/grades.csv; %s\n", n, out, about);
+    printf("%d student%s: %s/grades.csv; %s\n", n, n == 1 ? "" : "s", out, about);
     if (!key && of->has[8])
         printf("E8 is graded by the published mistakes: KEY=... grades those of the tickets\n");
     return finish(idle_times > 0);
