@@ -81,7 +81,7 @@ has '"kim","unknown id; nothing submitted",0,13,0,"missing",0,"missing"'
 has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
 [ "$(grep -c '^"? .*,"unreadable id",0,13,0,"",0,""$' "$work/out/grades.csv")" -eq 4 ] || fail "four ids cannot be read"
 [ "$(wc -l <"$work/out/grades.csv")" -eq 14 ] || fail "the table has not a line for each of thirteen students"
-[ "$(find "$work/out/results" -type f | wc -l)" -eq 9 ] || fail "nine students have a results.json"
+[ "$(find "$work/out/results" -name '*.json' | wc -l)" -eq 9 ] || fail "nine students have a results.json"
 says() { grep -qxF -e "$1" "$work/said" || { cat "$work/said"; fail "it does not say: $1"; }; }
 says '1 file is in no folder of a student, and is not graded: loose.c'
 says 'Müller, Zoë    5 of 13 points   missing: E3'
@@ -94,6 +94,26 @@ says 'gus            0 of 13 points   nothing submitted'
 says 'kim            0 of 13 points   unknown id; nothing submitted'
 says '=1+1           0 of 13 points   unreadable id'
 grep -q 'seed [0-9]*; sandbox:' "$work/out/results/ada.json" || fail "results do not say how they can be repeated"
+
+# What a student reads: each quantity with its points, in lines of 100 columns, whatever the compiler or the program says.
+reads() { grep -q -e "$2" "$work/out/results/$1.txt" || { cat "$work/out/results/$1.txt"; fail "$1.txt does not say: $2"; }; }
+[ "$(find "$work/out/results" -name '*.txt' | wc -l)" -eq 9 ] || fail "nine students have a text"
+for line in '^bob$' '^seed [0-9]*; sandbox: ' '^E3 softmax: 8 of 8 points; 4 of 4; late$' '^  dS           2 of 2         exact$' '^All together: 13 of 13 points$'; do
+    reads bob "$line"
+done
+reads cyd '^E3 softmax: 0 of 8 points; missing$'
+reads cyd '^All together: 5 of 13 points$'
+printf 'int x\033%0200d;\n' 0 >"$work/class/kim/e1.c"
+sed 's/"rows of dS"/"rows \\303(\\33[31m"/' "$right"/e8.c >"$work/class/kim/e8.c"
+cp "$work/wrong/e3_no_delta.c" "$work/class/kim/e3.c"
+cp "$work/wrong/e10_path_K_lost.c" "$work/class/kim/e10.c"
+class --only 1,3,8,10:20
+reads kim 'not reached; the program: does not compile'
+reads kim '0 of 1.18 '
+reads kim 'wrong: "no delta"'
+! grep -Eq '[[:cntrl:]]' "$work/out/results/kim.txt" || fail "a text moves the cursor"
+! tr -d '\200-\277' <"$work/out/results/kim.txt" | grep -E '.{101}' || fail "a line of a text has more than 100 columns"
+rm "$work/class/kim"/*
 
 # Points have at most two decimals and add up: 20 for 17 quantities, of which somebody has 14, or all.
 hand_in liv/e10.c "$work/wrong/e10_sample_middle.c" "$in_time"

@@ -212,13 +212,13 @@ static outcome grade_attempt(const student *x, int which, uint64_t ticket, resul
     outcome o = {.state = "missing", .marks = MISSING};
     const attempt *a = which_counts(x, which, &attempts);
     if (!a) {
+        write_title(r, which, 0, o.state);
         write_missing(r, which, "there is no file");
         return o;
     }
     snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, a->name);
     open_submission(s, path, which);
     grade_submission(s, x->of->seed, ticket);
-    write_submission(r, s);
     o.points = points_right(s, &x->of->of);
     o.marks = (a->time > due ? LATE : 0) | (s->g.failure[0] ? FAILED : 0);
     n = snprintf(o.state, STATE, "%d of %d", right_ones(s), quantities(which));
@@ -227,6 +227,8 @@ static outcome grade_attempt(const student *x, int which, uint64_t ticket, resul
     if (attempts > 1)
         snprintf(o.state + n, STATE - (size_t)n, "; resubmitted: %.150s counts",
                  roster_shown(a->name));
+    write_title(r, which, o.points, o.state);
+    write_submission(r, s);
     close_submission(s);
     return o;
 }
@@ -274,17 +276,19 @@ static void grade_student(student *x, bool unknown, FILE *table)
 {
     const course_class *c = x->of;
     const uint64_t ticket = c->key ? course_key_number(c->key, "E8", x->id) : 0;
-    char path[PATH_MAX], about[300];
+    char path[PATH_MAX], text_path[PATH_MAX], about[300];
     outcome o[EXERCISES] = {{.marks = 0}};
     double sum = 0;
     results r;
     submission *s = need(malloc(sizeof *s));
     snprintf(path, sizeof path, "%s/results/%s.json", c->out, x->id);
+    snprintf(text_path, sizeof text_path, "%s/results/%s.txt", c->out, x->id);
     snprintf(about, sizeof about, "%s", c->about);
     if (ticket && c->of.has[8])
         snprintf(about, sizeof about, "%s; ticket of E8: %016llx", c->about,
                  (unsigned long long)ticket);
     open_results(&r, path, &c->of, about);
+    open_text(&r, text_path, x->id, about);
     for (int k = 0; k < EXERCISES; k++) {
         if (c->of.has[k]) o[k] = grade_attempt(x, k, ticket, &r, s);
         sum += o[k].points;
@@ -297,7 +301,7 @@ static void grade_student(student *x, bool unknown, FILE *table)
     fprintf(table, "\n");
     print_points(c, x->id, sum);
     print_state(x, unknown, o);
-    if (!close_results(&r)) exit(1);
+    if (!close_results(&r, sum)) exit(1);
     free(s);
 }
 

@@ -472,7 +472,7 @@ int main(int argc, char **argv)
     submission *x = need(malloc(sizeof *x));
     for (int i = first; i < argc; i++) grade_file(x, argv[i], &all, &r);
     print_missing(&all, &r);
-    all.bad += !close_results(&r);
+    all.bad += !close_results(&r, all.points);
     free(x);
     if (expect)
         printf("%d files, %d seeds each: %d verdicts are not what was expected\n", all.files, seeds,
