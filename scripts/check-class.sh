@@ -131,6 +131,14 @@ done >"$work/sums"
 [ "$(cat "$work/sums")" = '12362.1300 12365.6700 ' ] || fail "the parts of results.json add up to $(cat "$work/sums")"
 rm -r "$work/class/liv" "$work/class/mia"
 
+# Results of who has left since then are named, not deleted; those of who is here are not named.
+class --only 1
+says "grade: $work/out/results has older results, of no student of this run: gus, liv, mia"
+[ -s "$work/out/results/liv.json" ] && [ -s "$work/out/results/mia.txt" ] || fail "results of an earlier run are deleted"
+rm "$work/out/results"/gus.* "$work/out/results"/liv.* "$work/out/results"/mia.*
+class --only 1
+! grep -q 'older results' "$work/said" || fail "results of this run are called older: $(cat "$work/said")"
+
 # Without a key E8 is as published, which is said where it is assigned.
 ! grep -q '^E8 is graded by the published' "$work/said" || fail "E8 is mentioned, and not assigned"
 class --only 8
@@ -168,7 +176,7 @@ rm -r "$work/class/hal"
 
 # A line of times about no student and no file is said, and is an error; the table is written all the same.
 printf 'Bob,2026-03-01 10:00\nada/e9.c,2026-03-01 10:00\ncyd/e2.c,2026-03-01 10:00\ngus,2026-03-01 10:00\n' >"$work/times"
-rm "$work/out/grades.csv"
+rm -r "$work/out"
 if "$grade" --compile "$compile" --runners "$runners" --class "$work/class" --out "$work/out" --ids "$work/ids" --only 3 \
     --times "$work/times" >/dev/null 2>"$work/said"; then fail "lines of times about nobody are no error"; fi
 has '"fay","unknown id",4,4,4,"4 of 4"'

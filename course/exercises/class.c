@@ -348,6 +348,30 @@ static void print_loose(roster *loose)
     roster_close(loose);
 }
 
+/* Results of an earlier run into the same folder, which nobody should take for those of this one */
+static void say_stale(const course_class *c, const roster *ids)
+{
+    char path[PATH_MAX];
+    roster stale = {.n = 0};
+    snprintf(path, sizeof path, "%s/results", c->out);
+    DIR *folder = opendir(path);
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        char *dot = strrchr(e->d_name, '.');
+        if (!dot || (strcmp(dot, ".json") != 0 && strcmp(dot, ".txt") != 0)) continue;
+        *dot = 0;
+        if (roster_find(ids, e->d_name) < 0) roster_add(&stale, e->d_name);
+    }
+    if (folder) closedir(folder);
+    roster_sort(&stale);
+    if (stale.n) {
+        fflush(stdout);
+        fprintf(stderr, "grade: %s has older results, of no student of this run: ", path);
+        print_names(stderr, &stale);
+        fprintf(stderr, "\n");
+    }
+    roster_close(&stale);
+}
+
 /* The longest id decides, up to a width that leaves a place for the rest of a line. */
 static void set_name_width(const roster *ids)
 {
@@ -400,6 +424,7 @@ int grade_class(const course_class *c, int *idle_times)
     }
     if (!written(table, path, !ferror(table))) exit(1);
     print_loose(&loose);
+    say_stale(c, &all);
     roster_close(&all);
     roster_close(&list);
     *idle_times = close_times(c);

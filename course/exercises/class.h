@@ -10,7 +10,8 @@
  *     of an exercise    3 of 4, missing, is empty, is a link, does not compile, over the time limit ...;
  *                       late; resubmitted: which file counts
  *
- * Beside it results/ID.json, in Gradescope's format, and results/ID.txt, the same for the student to read. */
+ * Beside it results/ID.json, in Gradescope's format, and results/ID.txt, the same for the student to read.  Such
+ * files of an earlier run, of nobody in this one, are left there, and named on stderr. */
 #ifndef EXERCISES_CLASS_H
 #define EXERCISES_CLASS_H
 #include "assignment.h"
