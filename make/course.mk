@@ -17,7 +17,7 @@ $(worksheets): $(call objects,$(patsubst %,course/%.c,worksheets worksheet works
 comma := ,
 all_exercises := 0 1 2 3 4 5 6 7 8 9 10
 only := $(foreach e,$(subst $(comma), ,$(ONLY)),$(firstword $(subst :, ,$e)))
-exercises := $(or $(foreach e,$(all_exercises),$(if $(filter $e E$e e$e,$(only)),$e)),$(all_exercises))
+exercises := $(or $(strip $(foreach e,$(all_exercises),$(if $(filter $e E$e e$e,$(only)),$e))),$(all_exercises))
 ifneq ($(filter grade-all grade-class exercises course,$(MAKECMDGOALS)),)
 no_exercise := $(filter-out $(foreach e,$(all_exercises),$e E$e e$e),$(only))
 $(if $(no_exercise),$(error ONLY=$(ONLY): there is no exercise $(firstword $(no_exercise)); allowed are E0 to E10, with or without the E: ONLY=0,E1,3:20))
