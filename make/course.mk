@@ -68,8 +68,8 @@ grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a 
 	    $(grade_run) $(if $(ONLY),--only '$(ONLY)') --table --results "$(or $(RESULTS),out/results.json)" "$$@"
 
 exercises: $(grade) $(exercise_runners) ## the grader and all that it needs, for ONLY=0,1,3:20
-course: $(grade) $(worksheets) ## a course in a box, in OUT=folder: archive, worksheets, tickets, autograder; IDS=file ONLY=0,1,3:20
-	@sh scripts/course.sh $(grade) $(worksheets) "$(or $(OUT),out/course)" "$(IDS)" "$(ONLY)" "$(KEY)"
+course: $(grade) $(worksheets) ## a course in a box, in OUT=folder: archive, worksheets, tickets, autograder; IDS=file ONLY=0,1,3:20 DUE=
+	@sh scripts/course.sh $(grade) $(worksheets) "$(or $(OUT),out/course)" "$(IDS)" "$(ONLY)" "$(KEY)" "$(DUE)"
 check-course: $(grade) $(worksheets) ## does the box hold what students need and nothing else, and does its autograder grade?
 	@MAKE="$(MAKE)" sh scripts/check-course.sh $(grade) $(worksheets)
 

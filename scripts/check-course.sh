@@ -15,7 +15,7 @@ printf 'ada@example.org\nbob\nM\303\274ller, Zo\303\253\n' >"$work/ids"
 out=$work/out
 # Twice, with the key of the first time.
 for _ in 1 2; do
-    sh scripts/course.sh "$grade" "$worksheets" "$out" "$work/ids" 3:8,6,8 >"$work/said" 2>&1 || fail "$(cat "$work/said")"
+    sh scripts/course.sh "$grade" "$worksheets" "$out" "$work/ids" 3:8,6,8 '' '2026-12-01 23:59' >"$work/said" 2>&1 || fail "$(cat "$work/said")"
     cat "$out/students/bob/worksheet.html" "$out/students/bob/ticket.txt" "$out/private/course.key" >>"$work/drawn"
 done
 [ "$(wc -c <"$out/private/course.key")" -eq 64 ] || fail "the key has not 64 digits"
@@ -26,6 +26,8 @@ tail -c $half "$work/drawn" | cmp -s - "$work/first" || fail "made again, the co
 for wrong in ',0' 12 3:x; do
     ! sh scripts/course.sh "$grade" "$worksheets" "$work/none" "$work/ids" "$wrong" >/dev/null 2>&1 || fail "ONLY=$wrong is taken"
 done
+! sh scripts/course.sh "$grade" "$worksheets" "$work/none" "$work/ids" 3 '' tomorrow >/dev/null 2>&1 || fail "DUE=tomorrow is taken"
+[ ! -e "$work/none" ] || fail "what is refused is written"
 
 # A key of one's own is kept beside the course, and goes with it: another one is refused.
 printf 'the key of a course' >"$work/key"
@@ -55,6 +57,10 @@ cp "$OLDPWD/scripts/check-links.sh" scripts
 sh scripts/check-links.sh README.md docs/*.md >"$work/said" 2>&1 || fail "links in the archive: $(cat "$work/said")"
 rm -r scripts
 for word in docs/path.md docs/attic.html run-trace; do grep -q "$word" README.md || fail "its README does not name $word"; done
+for row in '| E3 | `e3_softmax.c` | softmax | 8 |' '| E6 | `e6_delta.c` | delta without dP | 4 |' '2026-12-01 23:59' 'for practice'; do
+    grep -qF -e "$row" README.md || fail "its README does not say what is assigned: $row"
+done
+! grep -q '^| E7' README.md || fail "its README has E7, which is not assigned"
 $MAKE -s help >"$work/said"
 [ "$(sed -n 's/^  \([a-z%-]*\)  .*/\1/p' "$work/said" | sort | tr '\n' ' ')" = 'clean exercise-% help run-% run-trace ' ] ||
     fail "make help, in the archive: $(cat "$work/said")"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# course.sh GRADE WORKSHEETS OUT IDS [ONLY [KEY]] -- a course in a box, in the folder OUT:
+# course.sh GRADE WORKSHEETS OUT IDS [ONLY [KEY [DUE]]] -- a course in a box, in the folder OUT:
 #
 #     attic-exercises.tar.gz    for all students: the exercises and their grader, without solutions
 #     students/ID/              for one: worksheet.html, answers.csv, and ticket.txt if E8 is assigned
@@ -9,10 +9,10 @@
 # The key is made the first time, or is a copy of KEY, and is used again after that: another KEY is refused.
 set -eu
 cd "$(dirname "$0")/.."
-grade=$1 worksheets=$2 out=$3 ids=$4 only=${5:-} key=${6:-}
+grade=$1 worksheets=$2 out=$3 ids=$4 only=${5:-} key=${6:-} due=${7:-}
 kept=$out/private/course.key
 [ -r "$ids" ] || { echo "course: there is no list of ids: IDS=$ids" >&2; exit 2; }
-"$grade" --only "${only:-0}" --answers >/dev/null
+assigned=$("$grade" --list ${only:+--only "$only"} ${due:+--due "$due"})
 if [ -n "$key" ] && [ -s "$kept" ] && ! cmp -s "$key" "$kept"; then
     echo "course: $kept is another key than KEY=$key: leave out KEY, or take another OUT" >&2
     exit 2
@@ -50,7 +50,13 @@ cp -R src "$box/$name"
 cp -R examples/common "$box/$name/examples"
 cp course/*.[ch] "$box/$name/course"
 cp course/exercises/*.[ch] "$box/$name/course/exercises"
-cp course/box/README.md "$box/$name"
+{
+    sed '/^## In the browser/,$d' course/box/README.md
+    printf '## What is assigned\n\n| | file | about | points |\n|---|---|---|---|\n%s\n\n' "$assigned"
+    [ -z "$due" ] || printf 'Hand in until %s.\n\n' "$due"
+    [ -z "$only" ] || printf 'The other exercises are for practice: nobody grades them.\n\n'
+    sed -n '/^## In the browser/,$p' course/box/README.md
+} >"$box/$name/README.md"
 # `make help` lists what students do, not what takes more than is there.
 {
     printf '# Exercises; README.md says what to do.\n\n'

@@ -3,6 +3,7 @@
 #include "assignment.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 int quantities(int which)
@@ -51,6 +52,14 @@ double points_of(const assignment *a, int which, int quantity)
 {
     const double each = 100 * a->points[which] / quantities(which);
     return (round(each * (quantity + 1)) - round(each * quantity)) / 100;
+}
+
+void list_assignment(const assignment *a)
+{
+    for (int k = 0; k < EXERCISES; k++)
+        if (a->has[k])
+            printf("| E%d | `%s.c` | %s | %.10g |\n", k, exercises[k].file, exercises[k].title,
+                   a->points[k]);
 }
 
 double all_points(const assignment *a)

@@ -16,7 +16,8 @@ typedef struct {
 
 /* NULL: all of them.  A text that is no such list ends the program with status 2. */
 assignment read_assignment(const char *text);
-int quantities(int which); /* how many are graded in this exercise */
+void list_assignment(const assignment *a); /* rows of a table: exercise, file, title, points */
+int quantities(int which);                 /* how many are graded in this exercise */
 double points_of(const assignment *a, int which, int quantity);
 double all_points(const assignment *a);
 #endif

@@ -20,7 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0, answers = 0;
+static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0, answers = 0,
+           list = 0;
 static uint64_t ticket;
 static double seconds = 5;
 static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on",
@@ -42,6 +43,7 @@ static const option options[] = {
     {"sandbox", NULL, NULL, &confined, 0, 0, "on, off, or require: see sandbox.h"},
     {"only", NULL, NULL, &only, 0, 0,
      "the exercises assigned, and their points: 0,1,3:20; else all"},
+    {"list", &list, NULL, NULL, 0, 0, "print what is assigned, and nothing else"},
     {"ticket", NULL, NULL, &ticket_text, 0, 0,
      "E8: sixteen digits that say which mistakes are planted"},
     {"key", NULL, NULL, &key, 0, 0,
@@ -439,6 +441,17 @@ static int grade_one_class(const assignment *of, const char *about)
     return finish(idle_times > 0);
 }
 
+static int list_assigned(const assignment *of)
+{
+    double last;
+    if (due && !read_time(due, &last)) {
+        fprintf(stderr, "grade: --due %s is no time like 2026-12-01 23:59\n", due);
+        return 2;
+    }
+    list_assignment(of);
+    return finish(0);
+}
+
 int main(int argc, char **argv)
 {
     int first =
@@ -447,6 +460,7 @@ int main(int argc, char **argv)
                       "Grades solutions of the exercises; docs/exercises.md explains them.\n",
                       options, 100000);
     totals all = {.of = read_assignment(only)};
+    if (list) return list_assigned(&all.of);
     ticket = read_ticket();
     if (answers) {
         printf("ticket %016llx\n", (unsigned long long)ticket);
