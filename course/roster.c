@@ -37,6 +37,56 @@ const char *roster_cell(const char *text)
     return here;
 }
 
+/* The cell from begin to end, without its quotes */
+static char *unquote(char *begin, char *end)
+{
+    *end = 0;
+    begin += strspn(begin, " ");
+    char *to = begin;
+    const bool quoted = *begin == '"';
+    for (char *from = begin + quoted; *from; from++) {
+        if (quoted && *from == '"' && *++from != '"') break;
+        *to++ = *from;
+    }
+    *to = 0;
+    return begin;
+}
+
+/* The last separators of a line, at most so many, that are not in quotes */
+static int find_separators(char *line, char separator, int most, char **at)
+{
+    bool begins = true, opened = false; /* a cell begins; it began with a quote */
+    bool quoted = false;                /* p is within quotes */
+    int n = 0;
+    for (char *p = line; *p; p++)
+        if (*p == separator && !quoted) {
+            if (n == most)
+                memmove(at, at + 1, (size_t)(n - 1) * sizeof *at);
+            else
+                n++;
+            at[n - 1] = p;
+            begins = true, opened = false;
+        } else {
+            if (*p == '"' && (begins || opened)) opened = true, quoted = !quoted;
+            begins = begins && *p == ' ';
+        }
+    return n;
+}
+
+int roster_cells(char *line, char separator, int least, int most, char **cell)
+{
+    const int n = find_separators(line, separator, most - 1, cell) + 1;
+    char *end = line + strlen(line);
+    if (n < least) return 0;
+    for (int k = n - 1; k > 0; k--) {
+        char *before = cell[k - 1];
+        cell[k] = unquote(before + 1, end);
+        end = before;
+    }
+    cell[0] = unquote(line, end);
+    return n;
+}
+
 bool roster_readable(const char *id)
 {
     const unsigned char c = (unsigned char)id[0];

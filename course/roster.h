@@ -15,6 +15,10 @@ const char *roster_shown(const char *text);
 /* The same in quotes, as a cell of CSV. */
 const char *roster_cell(const char *text);
 
+/* The cells of a line of CSV, without their quotes, from least to most: of more separators, the first ones belong to the
+ * first cell, as an id may hold some.  Returns how many; 0, and the line is as it was: there are less. */
+int roster_cells(char *line, char separator, int least, int most, char **cell);
+
 /* The lines of a file, without white space at their ends, empty ones and those that begin with #. */
 typedef struct {
     int n;

@@ -81,50 +81,10 @@ typedef struct {
     int again, unknown;     /* answered twice; lines that name no cell */
 } reply;
 
-/* A cell of CSV without its quotes; it ends at `end`. */
-static void unquote(char *begin, char *end, char **text)
+/* With `;` between the cells, or with commas */
+static bool split_line(char *line, char *cell[3])
 {
-    *end = 0;
-    begin += strspn(begin, " ");
-    char *to = begin;
-    const bool quoted = *begin == '"';
-    for (char *from = begin + quoted; *from; from++) {
-        if (quoted && *from == '"' && *++from != '"') break;
-        *to++ = *from;
-    }
-    *to = 0;
-    *text = begin;
-}
-
-/* The last two separators of a line that are not in quotes.  False: there are not two, or nothing before them. */
-static bool find_separators(char *line, char separator, char **before, char **last)
-{
-    bool begins = true, opened = false,
-         quoted = false; /* a cell begins; it began with a quote; we are within */
-    *before = *last = NULL;
-    for (char *p = line; *p; p++)
-        if (*p == separator && !quoted) {
-            *before = *last;
-            *last = p;
-            begins = true, opened = false;
-        } else {
-            if (*p == '"' && (begins || opened)) opened = true, quoted = !quoted;
-            begins = begins && *p == ' ';
-        }
-    return *before && *before != line;
-}
-
-/* Three cells with `;` between them, or with commas.  The id may hold separators: what is behind the last one is the
- * value, before it the cell.  False: there are no three. */
-static bool split_line(char *line, char **id, char **cell, char **value)
-{
-    char *before, *last;
-    if (!find_separators(line, ';', &before, &last) && !find_separators(line, ',', &before, &last))
-        return false;
-    unquote(last + 1, last + strlen(last), value);
-    unquote(before + 1, last, cell);
-    unquote(line, before, id);
-    return true;
+    return (roster_cells(line, ';', 3, 3, cell) || roster_cells(line, ',', 3, 3, cell)) && *cell[0];
 }
 
 static void take_answer(reply *r, const char *cell, const char *value)
@@ -165,13 +125,14 @@ static int take_answers(const char *path, reply *r, int n)
     roster lines = roster_read(path);
     int strangers = 0;
     for (int k = 0; k < lines.n; k++) {
-        char *id, *cell, *value;
-        if (!split_line(lines.line[k], &id, &cell, &value)) {
+        char *cells[3];
+        if (!split_line(lines.line[k], cells)) {
             fprintf(stderr, "%s: no line like ada,dS q0 k1,0.22: %s\n", path,
                     roster_shown(lines.line[k]));
             strangers++;
             continue;
         }
+        const char *id = cells[0], *cell = cells[1], *value = cells[2];
         if (k == 0 && strcmp(id, "id") == 0 && strcmp(cell, "cell") == 0) continue;
         reply *of = NULL;
         for (int i = 0; i < n && !of; i++)
