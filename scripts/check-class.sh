@@ -28,6 +28,7 @@ makes() { ${MAKE:-make} -n -W course/exercises/runner.c "$@" >"$work/said" 2>&1;
 makes exercises ONLY=E1,e3:5 || { cat "$work/said"; fail "make refuses ONLY=E1,e3:5"; }
 [ "$(grep -c 'DEXERCISE=' "$work/said")" -eq 2 ] && grep -q 'DEXERCISE=1 ' "$work/said" && grep -q 'DEXERCISE=3 ' "$work/said" ||
     fail "ONLY=E1,e3:5 does not make the runners of E1 and E3"
+makes exercises ONLY= && [ "$(grep -c 'DEXERCISE=' "$work/said")" -eq 11 ] || fail "without ONLY, not all eleven runners are made"
 for target in grade-all grade-class exercises course; do
     for list in E12 1,x3 'E1, E3' 1,E03; do
         if makes $target ONLY="$list"; then fail "make $target takes ONLY=$list"; fi
@@ -166,6 +167,20 @@ has '"fay","ok",4,4,4,"4 of 4; late"'
 class --only 3
 has '"fay","ok",4,4,4,"4 of 4"'
 
+# The same as programs for tables write it: a header, quotes, semicolons; an id with a comma, in quotes or not.
+{
+    printf 'Student,Time\r\n"bob","2026-03-01T20:00:00.5-04:00"\r\n"ada","2026-03-01T23:58Z"\n"ada/e3.c";"2026-03-02T01:00+01:00"\n'
+    printf 'fay;2026-03-02 00:00:01\n"Müller, Zoë","2026-03-02 00:00:01"\nMüller, Zoë/e1.c,2026-03-01 22:10\n'
+} >"$work/times"
+class --only 1,3 --due 2026-03-02T00:00Z --times "$work/times"
+says "$work/times: its first line is a header: Student,Time"
+has '"bob","ok",9,9,5,"5 of 5; resubmitted: again/e1.c counts",4,"4 of 4"'
+has '"ada","ok",9,9,5,"5 of 5",4,"4 of 4"'
+has '"fay","ok",4,9,0,"missing",4,"4 of 4; late"'
+has '"Müller, Zoë","ok",5,9,5,"5 of 5",0,"missing"'
+printf 'ada,2026-03-01 10:00\nStudent,Time\n' >"$work/header_later"
+printf '"ada","1.3.2026 10:00"\n' >"$work/no_time"
+
 # One time for all files of a student: of two files of an exercise the newer one counts, whatever their names are.
 hand_in hal/z/e1.c "$stub"/e1_used_twice.c "$in_time"
 hand_in hal/a/e1.c "$right"/e1.c "$later"
@@ -182,7 +197,7 @@ if "$grade" --compile "$compile" --runners "$runners" --class "$work/class" --ou
 has '"fay","unknown id",4,4,4,"4 of 4"'
 grep -q 'called so: Bob,' "$work/said" && grep -q 'called so: ada/e9.c,' "$work/said" && [ "$(wc -l <"$work/said")" -eq 2 ] ||
     fail "lines of times about nobody: $(cat "$work/said")"
-for wrong in --due=tomorrow --due=2026-13-01T10:00 --due=2026-03-01T10:00+x --times="$work/ids" --ids="$work/none" --class="$work/none" \
+for wrong in --due=tomorrow --due=2026-13-01T10:00 --due=2026-03-01T10:00+x --times="$work/ids" --times="$work/header_later" --times="$work/no_time" --ids="$work/none" --class="$work/none" \
     --ticket=0b308e8eb133a4c6; do
     "$grade" --class "$work/class" --out "$work/out" --runners "$runners" "$wrong" >/dev/null 2>&1 && fail "$wrong is taken"
 done

@@ -28,10 +28,17 @@ typedef struct {
     int attempts, others; /* files of no exercise */
 } student;
 
+/* What a line of the file of times says */
+typedef struct {
+    char *line, *of; /* a copy; in it the student or the file, NULL: it is the header */
+    double time;
+    bool is_of_one; /* of one that is there */
+} time_line;
+
 static double due;        /* infinite: nothing is late */
 static roster time_lines; /* of the file of times */
-static bool *time_is_of;  /* is line k about a student or a file that is there? */
-static int name_width;    /* columns of the longest id, as far as they are printed */
+static time_line *time_said;
+static int name_width; /* columns of the longest id, as far as they are printed */
 
 static void class_fail(const char *path, const char *why)
 {
@@ -73,15 +80,14 @@ bool read_time(const char *text, double *seconds)
     return true;
 }
 
-/* Of the last of all lines "ada/e3_softmax.c,TIME" about this file, or this student.  False: there is none. */
+/* Of the last of all lines about this file, "ada/e3_softmax.c", or this student.  False: there is none. */
 static bool find_time(const char *what, double *seconds)
 {
     bool found = false;
     for (int k = 0; k < time_lines.n; k++) {
-        const char *line = time_lines.line[k], *comma = strrchr(line, ',');
-        const size_t n = (size_t)(comma - line);
-        if (strlen(what) != n || strncmp(line, what, n) != 0) continue;
-        found = time_is_of[k] = read_time(comma + 1, seconds);
+        if (!time_said[k].of || strcmp(time_said[k].of, what) != 0) continue;
+        found = time_said[k].is_of_one = true;
+        *seconds = time_said[k].time;
     }
     return found;
 }
@@ -95,19 +101,36 @@ static double time_of(const student *x, const char *name, double of_file)
     return seconds;
 }
 
+/* Line k has two cells, with a semicolon or a comma between them: the second one is a time; of a header, which is the
+ * first line, it has no digit. */
+static bool read_time_line(int k)
+{
+    bool header = false;
+    char *cell[2];
+    for (const char *separator = ";,"; *separator; separator++) {
+        free(time_said[k].line);
+        time_said[k].line = need(strdup(time_lines.line[k]));
+        if (!roster_cells(time_said[k].line, *separator, 2, 2, cell)) continue;
+        time_said[k].of = cell[0];
+        if (read_time(cell[1], &time_said[k].time)) return true;
+        header |= k == 0 && !cell[1][strcspn(cell[1], "0123456789")];
+    }
+    time_said[k].of = NULL;
+    return header;
+}
+
 static void read_times(const course_class *c)
 {
-    double unused;
     due = (double)INFINITY;
     if (c->due && !read_time(c->due, &due)) class_fail(c->due, "is no time like 2026-12-01 23:59");
     if (!c->times) return;
     time_lines = roster_read(c->times);
-    for (int k = 0; k < time_lines.n; k++) {
-        const char *comma = strrchr(time_lines.line[k], ',');
-        if (!comma || !read_time(comma + 1, &unused))
+    time_said = need(calloc((size_t)time_lines.n + 1, sizeof *time_said));
+    for (int k = 0; k < time_lines.n; k++)
+        if (!read_time_line(k))
             class_fail(roster_shown(time_lines.line[k]), "is no line like ada,2026-12-01 23:59");
-    }
-    time_is_of = need(calloc((size_t)time_lines.n + 1, sizeof *time_is_of));
+    if (time_lines.n && !time_said[0].of)
+        printf("%s: its first line is a header: %s\n", c->times, roster_shown(time_lines.line[0]));
 }
 
 /* Says which lines are of nobody and nothing, and frees all of them.  Returns how many these are. */
@@ -115,12 +138,13 @@ static int close_times(const course_class *c)
 {
     int idle = 0;
     for (int k = 0; k < time_lines.n; k++) {
-        if (time_is_of[k]) continue;
+        free(time_said[k].line);
+        if (!time_said[k].of || time_said[k].is_of_one) continue;
         idle++;
         fprintf(stderr, "grade: %s: no student and no file of an exercise is called so: %s\n",
                 c->times, roster_shown(time_lines.line[k]));
     }
-    free(time_is_of);
+    free(time_said);
     roster_close(&time_lines);
     return idle;
 }
