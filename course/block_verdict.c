@@ -37,7 +37,7 @@ void block_say_cell(const block *b, block_name what, const double *before, const
                     char *to, size_t size)
 {
     const block_style style = {.b = b};
-    char text[BLOCK_CELL_TEXT], held[80] = "", terms[40] = "";
+    char text[BLOCK_CELL_TEXT], held[80] = "", terms[40] = "", got[32];
     const int *cell = v->cell;
     const ptrdiff_t e = (ptrdiff_t)cell[1] * b->dim[what][2] + cell[2];
     block_cell_text(&style, what, cell[0], cell[1], cell[2], text);
@@ -46,7 +46,9 @@ void block_say_cell(const block *b, block_name what, const double *before, const
                  v->right);
     if (what == BLOCK_DX) snprintf(terms, sizeof terms, " (the terms of dY, Q, K and V)");
     const int digits = v->kind == VERDICT_CLOSE ? 10 : 4;
-    snprintf(to, size, "%.380s%s%s, you have %.*g", text, terms, held, digits, v->got);
+    snprintf(got, sizeof got, "%.*g", digits, v->got);
+    snprintf(to, size, "%.380s%s%s, you have %s", text, terms, held,
+             isnan(v->got) ? "nothing" : got);
 }
 
 static void judge_one(const block_judge_work *g, const block_answer *answer, block_name what,

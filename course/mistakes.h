@@ -205,8 +205,8 @@ typedef struct {
 
 typedef struct {
     const char *name, *sentence;
-    const double *values; /* [rows, columns], what is added to before ... */
-    bool overwrites;      /* ... or replaces it */
+    const double *values; /* [rows, columns], what is added to before; NaN: nothing is written */
+    bool overwrites;      /* the values replace what was there before */
 } mistakes_candidate;
 
 typedef struct {

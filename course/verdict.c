@@ -76,7 +76,8 @@ double terms_of(const question *q, ptrdiff_t e)
 double error_of(const question *q, ptrdiff_t e)
 {
     double should = before_of(q, e) + q->right[e];
-    if (q->got[e] == should) return 0; /* infinities, too */
+    if (q->got[e] == should) return 0;               /* infinities, too */
+    if (isnan(q->got[e]) && isnan(should)) return 0; /* a mistake that writes nothing there */
     double off = fabs(q->got[e] - should);
     return off < (double)INFINITY ? off / terms_of(q, e) : (double)INFINITY;
 }
@@ -353,7 +354,8 @@ void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
                   .close = close_in_float,
                   .least = least_terms(0, close_in_float)};
     *v = first_verdict(&q);
-    for (int k = 0; k < m->candidates && v->kind == VERDICT_WRONG; k++) {
+    const bool bad = v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN;
+    for (int k = 0; k < m->candidates && bad; k++) {
         const mistakes_candidate *c = &m->candidate[k];
         question other = q;
         other.right = c->values;
@@ -362,5 +364,6 @@ void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
         if (distance <= q.close && farther(&q) * distance <= v->error)
             v->candidates |= (uint64_t)1 << k;
     }
-    if (v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN) describe(&q, v);
+    if (bad) describe(&q, v);
+    if (v->candidates) v->kind = VERDICT_WRONG; /* what is missing is a part of the mistake */
 }

@@ -86,19 +86,29 @@ typedef enum {
     ORDER_INTERLEAVED,
     ORDER_EXCHANGED,
     ORDER_SIZES,
+    ORDER_COLUMNS,
     ORDERS
 } head_order;
 
-static const char *const order_names[ORDERS] = {"right", "in the wrong order", "interleaved",
-                                                "with heads exchanged", "with H and T exchanged"};
+static const char *const order_names[ORDERS] = {"right",
+                                                "in the wrong order",
+                                                "interleaved",
+                                                "with heads exchanged",
+                                                "with H and T exchanged",
+                                                "columns for rows"};
 static const char *const order_sentences[ORDERS] = {
-    "", "The memory of one shape is read as if it had the other shape already.",
+    "",
+    "The memory of one shape is read as if it had the other shape already.",
     ("Element d of head h is taken to be column d H + h, but the elements of a head lie side by "
      "side."),
     "The heads are counted from the other end.",
-    "H and T have changed places; so they do where split_heads merges, or merge_heads splits."};
+    "H and T have changed places; so they do where split_heads merges, or merge_heads splits.",
+    ("Head h begins at column h D, but its rows lie H D apart there, and they were read or written "
+     "D apart."),
+};
 
-/* Where element (h, t, d) of the heads lies in the merged matrix, for those that believe so */
+/* Where element (h, t, d) of the heads lies in the merged matrix, for those that believe so.  With columns
+ * for rows, several elements lie in one place, and none in others. */
 static int merged_at(head_order order, int n, int T, int width, int h, int t, int d)
 {
     switch (order) {
@@ -109,6 +119,7 @@ static int merged_at(head_order order, int n, int T, int width, int h, int t, in
         const int row = h * T + t; /* of the heads: token row % n of head row / n, for those */
         return (row % n * T + row / n) * width + d;
     }
+    case ORDER_COLUMNS: return (h + t) * width + d;
     default: return t * n * width + h * width + d;
     }
 }
@@ -116,6 +127,7 @@ static int merged_at(head_order order, int n, int T, int width, int h, int t, in
 static void reorder(head_order order, bool to_heads, int n, int T, int width, const double *from,
                     double *to)
 {
+    for (int e = 0; e < n * T * width; e++) to[e] = NAN; /* not written */
     for (int h = 0; h < n; h++)
         for (int t = 0; t < T; t++)
             for (int d = 0; d < width; d++) {
@@ -328,18 +340,34 @@ typedef struct {
     int n;
 } order_texts;
 
+/* One of the two is right, or both are the same. */
+static void say_order(head_order split, head_order merge, size_t size, char *name,
+                      const char **sentence)
+{
+    static const char read_so[] = "Head h begins at Q + h D, but its rows lie H D apart there, and "
+                                  "a head reads them D apart: split first.",
+                      written_so[] = "Head h begins at column h D, but its rows lie H D apart "
+                                     "there, and a head writes them D apart: merge afterwards.";
+    const head_order worse = split ? split : merge;
+    *sentence = order_sentences[worse];
+    snprintf(name, size, "%s%s%s %s", split ? "split" : "", split && merge ? " and " : "",
+             merge ? "merged" : "", order_names[worse]);
+    if (worse != ORDER_COLUMNS) return;
+    *sentence = split ? read_so : written_so; /* nothing was split or merged */
+    snprintf(name, size, "%s", order_names[worse]);
+}
+
 static void add_order(matrix *x, const tokens *of, block_name what, order_texts *texts,
                       head_order split, head_order merge)
 {
     const bool forward = what == BLOCK_P || what == BLOCK_O;
-    const head_order worse = split ? split : merge;
+    const char *sentence;
     char *name = texts->name[texts->n++];
-    snprintf(name, sizeof texts->name[0], "%s%s%s %s", split ? "split" : "",
-             split && merge ? " and " : "", merge ? "merged" : "", order_names[worse]);
+    say_order(split, merge, sizeof texts->name[0], name, &sentence);
     steps *a = split_so(of->b, split, false);
     if (forward) steps_forward(a, STEPS_R);
     if (!forward) steps_backward(a);
-    merged_so(of->b, a, merge, what, add_candidate(x, name, order_sentences[worse], false));
+    merged_so(of->b, a, merge, what, add_candidate(x, name, sentence, false));
     steps_close(a);
 }
 
