@@ -471,6 +471,9 @@ static void grade_dO(grading *g, const script *s, int call, int buffer, const to
                     strided[t * n + j] += b->at[BLOCK_DY][t * C + c] * b->at[BLOCK_WO][c * C + j];
             last[t * n + j] = b->at[BLOCK_DY][t * C + C - 1] * b->at[BLOCK_WO][j * C + C - 1];
         }
+    if (n == C)
+        add_values(&x, "without W_o^T", "dO is dY: the product with W_o^T is left out.", false,
+                   b->at[BLOCK_DY]);
     close_quantity(g, s, call, buffer, of, BLOCK_DO, &x);
 }
 
