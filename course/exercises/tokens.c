@@ -283,6 +283,22 @@ static void grade_Y(grading *g, const script *s, int call, int buffer, const tok
 
 /* ------------------------------------------------------------------ split and merge ----------- */
 
+/* A merged matrix [T,n width] where all heads are added, in the columns of the first one or of every one */
+static void add_sums_of_heads(matrix *x, int n, int T, int width, const double *merged)
+{
+    double *every = add_candidate(
+        x, "heads added",
+        "The columns of every head hold the sum over all heads, not that head alone.", false);
+    double *first = add_candidate(x, "heads added in head 0",
+                                  "The columns of head 0 hold the sum over all heads.", false);
+    for (int t = 0; t < T; t++)
+        for (int j = 0; j < n * width; j++) {
+            first[t * n * width + j % width] += merged[t * n * width + j];
+            for (int h = 0; h < n; h++)
+                every[t * n * width + h * width + j % width] += merged[t * n * width + j];
+        }
+}
+
 static void grade_order(grading *g, const script *s, int call, int buffer, const block_problem *p,
                         bool to_heads, const double *from)
 {
@@ -297,6 +313,7 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
     for (head_order k = ORDER_MEMORY; k < ORDERS; k++)
         reorder(k, to_heads, n, T, D, from,
                 add_candidate(&x, order_names[k], order_sentences[k], false));
+    if (!to_heads) add_sums_of_heads(&x, n, T, D, x.right);
     judge_matrix(g, s, call, buffer, &x, &v);
     close_matrix(&x);
 }
@@ -408,15 +425,6 @@ static void add_call(matrix *x, const block *b, block_name what, bool exchanged)
     steps_close(a);
 }
 
-/* All heads of O in the columns of the first one */
-static void add_sum_of_heads(matrix *x, const block *b)
-{
-    const int Dv = b->p.Dv, n = b->p.H * Dv;
-    double *to = add_candidate(
-        x, "heads added up", "The heads of O are added up in the columns of the first one.", false);
-    for (int e = 0; e < b->p.T * n; e++) to[e / n * n + e % Dv] += b->at[BLOCK_O][e];
-}
-
 /* P and O, or dQ, dK and dV */
 static void grade_heads(grading *g, const script *s, int call, int buffer, const tokens *of,
                         block_name what)
@@ -435,7 +443,10 @@ static void grade_heads(grading *g, const script *s, int call, int buffer, const
     if (what > BLOCK_O) add_head_0(&x, of->b, what, false);
     add_call(&x, of->b, what, true);
     add_call(&x, of->b, what, false);
-    if (what == BLOCK_O) add_sum_of_heads(&x, of->b);
+    if (what != BLOCK_P) {
+        const block *b = of->b;
+        add_sums_of_heads(&x, b->p.H, b->p.T, b->dim[what][2] / b->p.H, b->at[what]);
+    }
     if (what == BLOCK_DQ || what == BLOCK_DK)
         add_values(&x, "dQ and dK exchanged", "dQ holds what dK should, and dK what dQ should.",
                    false, of->b->at[what == BLOCK_DQ ? BLOCK_DK : BLOCK_DQ]);
