@@ -184,6 +184,17 @@ static void add_mistakes(matrix *x, const tokens *of, block_name what)
                        of->wrong[m]->at[what]);
 }
 
+/* Q, K or V, split where it is computed */
+static void add_split_already(matrix *x, const tokens *of, block_name what)
+{
+    const block_problem *p = &of->b->p;
+    double *to = add_candidate(x, order_names[ORDER_MEMORY],
+                               "The heads lie one after the other, [H,T,D], as after split_heads; "
+                               "[T,H D] is right, with the heads side by side.",
+                               false);
+    reorder(ORDER_RIGHT, true, p->H, p->T, of->b->dim[what][2] / p->H, of->b->at[what], to);
+}
+
 /* ------------------------------------------------------------------ products ------------------ */
 
 static const char last_term[] = "A sum holds its last term alone: = in place of +=.";
@@ -242,6 +253,7 @@ static void grade_projection(grading *g, const script *s, int call, int buffer, 
     block *other = with_X_by_columns(b);
     add_product(other, BLOCK_X, W, n, 1, 0, add_candidate(&x, "X by columns", by_columns, false));
     block_close(other);
+    add_split_already(&x, of, what);
     close_quantity(g, s, call, buffer, of, what, &x);
 }
 
