@@ -8,7 +8,11 @@
  *
  * reads lines of answers, "ada,dS q0 k1,0.22", and writes worksheets.csv, a line for each student, and
  * worksheets_cells.csv, a line for each cell.  The sheets are drawn again from the key: nothing else is needed.  Of two
- * lines for one cell the later one counts. */
+ * lines for one cell the later one counts.
+ *
+ *     worksheets --key course.key --ids ids.txt --out folder --grades graded/grades.csv answers.csv ...
+ *
+ * writes points.csv as well: the points of the exercises and of the worksheet, a line for each student. */
 #include "common/options.h"
 #include "roster.h"
 #include "worksheet_page.h"
@@ -21,11 +25,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *key_file, *ids_file, *out = "out/course";
+static const char *key_file, *ids_file, *grades_file, *out = "out/course";
 static const option options[] = {
     {"key", NULL, NULL, &key_file, 0, 0, "the file with the key of the course"},
     {"ids", NULL, NULL, &ids_file, 0, 0, "the ids of all students, one in a line"},
     {"out", NULL, NULL, &out, 0, 0, "the folder that is written to"},
+    {"grades", NULL, NULL, &grades_file, 0, 0,
+     "grades.csv of the class: points.csv has its points and those of the worksheets"},
     {0}};
 
 enum { CELLS = 40 };
@@ -79,6 +85,7 @@ typedef struct {
     double answer[CELLS];
     char unread[CELLS][40]; /* an answer that is no number */
     int again, unknown;     /* answered twice; lines that name no cell */
+    int points, answered;   /* once it is graded; cells that were filled in */
 } reply;
 
 /* With `;` between the cells, or with commas */
@@ -163,11 +170,15 @@ static const char *words_of(const sheet_verdict *v, const char *unread)
     return "";
 }
 
-static void grade_reply(const course_key *key, const reply *r, FILE *table, FILE *cells)
+static const char *state_of(const reply *r)
+{
+    return r->answered ? "ok" : "nothing submitted";
+}
+
+static void grade_reply(const course_key *key, reply *r, FILE *table, FILE *cells)
 {
     worksheet *w = sheet_of(key, r->id);
     sheet_verdict v[CELLS];
-    int points = 0, answered = 0;
     if (!worksheet_grade(w, r->answer, v)) exit(1);
     for (int k = 0; k < worksheet_cells(); k++) {
         const bool counts = v[k].state == SHEET_RIGHT || v[k].state == SHEET_FOLLOWS;
@@ -178,15 +189,85 @@ static void grade_reply(const course_key *key, const reply *r, FILE *table, FILE
             fprintf(cells, "%s", roster_cell(r->unread[k]));
         fprintf(cells, ",%.4g,%d,%s\n", round(1e4 * v[k].right) / 1e4, counts,
                 roster_cell(words_of(&v[k], r->unread[k])));
-        points += counts;
-        answered += !isnan(r->answer[k]) || r->unread[k][0];
+        r->points += counts;
+        r->answered += !isnan(r->answer[k]) || r->unread[k][0];
     }
-    fprintf(table, "%s,\"%s", roster_cell(r->id), answered ? "ok" : "nothing submitted");
+    fprintf(table, "%s,\"%s", roster_cell(r->id), state_of(r));
     if (r->again) fprintf(table, "; answered again: %d", r->again);
     if (r->unknown) fprintf(table, "; lines of no cell: %d", r->unknown);
-    fprintf(table, "\",%d,%d\n", points, worksheet_cells());
-    printf("%-32s %d of %d\n", r->id, points, worksheet_cells());
+    fprintf(table, "\",%d,%d\n", r->points, worksheet_cells());
+    printf("%-32s %d of %d\n", r->id, r->points, worksheet_cells());
     worksheet_close(w);
+}
+
+/* ------------------------------------------------------------------ with the exercises -------- */
+
+enum { ID, STATE, POINTS, OF, FIRST_CELLS, MOST_CELLS = 64 };
+
+typedef struct {
+    char *cell[FIRST_CELLS]; /* of a line of grades.csv */
+    bool joined;
+} grades;
+
+static void read_grades(char *line, bool header, grades *g)
+{
+    char *cell[MOST_CELLS];
+    const char *shown = roster_shown(line);
+    double x;
+    bool good = roster_cells(line, ',', FIRST_CELLS, MOST_CELLS, cell);
+    if (header)
+        good = good && strcmp(cell[ID], "id") == 0 && strcmp(cell[POINTS], "points") == 0;
+    else
+        good = good && read_real(cell[POINTS], 0, 1e9, &x) && read_real(cell[OF], 0, 1e9, &x);
+    if (!good) {
+        fprintf(stderr, "%s: no line as make grade-class writes it: %s\n", grades_file, shown);
+        exit(2);
+    }
+    memcpy(g->cell, cell, sizeof g->cell);
+}
+
+/* NULL: this student is not in that table. */
+static void write_points(FILE *f, const char *id, const grades *g, const reply *r)
+{
+    fprintf(f, "%s,", roster_cell(id));
+    if (g)
+        fprintf(f, "%s,%s,%s,", g->cell[POINTS], g->cell[OF], roster_cell(g->cell[STATE]));
+    else
+        fprintf(f, ",,\"not in grades.csv\",");
+    if (r)
+        fprintf(f, "%d,%d,\"%s\"\n", r->points, worksheet_cells(), state_of(r));
+    else
+        fprintf(f, ",,\"unknown id\"\n");
+}
+
+static void join_grades(const reply *r, int n)
+{
+    char path[PATH_MAX];
+    roster lines = roster_read(grades_file);
+    grades *all = calloc((size_t)lines.n + 1, sizeof *all);
+    int alone = 0;
+    if (!all) exit(1);
+    for (int k = 0; k < lines.n; k++) read_grades(lines.line[k], k == 0, &all[k]);
+    FILE *table = create(path, "", "", "points.csv");
+    fprintf(table, "id,exercises,of exercises,exercises state,worksheet,of worksheet,"
+                   "worksheet state\n");
+    for (int i = 0; i < n; i++) {
+        grades *g = NULL;
+        for (int k = 1; k < lines.n && !g; k++)
+            if (strcmp(all[k].cell[ID], r[i].id) == 0) g = &all[k];
+        write_points(table, r[i].id, g, &r[i]);
+        if (g) g->joined = true;
+        alone += !g;
+    }
+    for (int k = 1; k < lines.n; k++) {
+        if (all[k].joined) continue;
+        write_points(table, all[k].cell[ID], &all[k], NULL);
+        alone++;
+    }
+    finish_file(table, path, true);
+    printf("%s: exercises and worksheets; in one of the two tables alone: %d\n", path, alone);
+    free(all);
+    roster_close(&lines);
 }
 
 static void grade_replies(const course_key *key, const roster *ids, char **files, int n)
@@ -208,6 +289,7 @@ static void grade_replies(const course_key *key, const roster *ids, char **files
     finish_file(table, path, true);
     finish_file(cells, path_cells, true);
     if (strangers) printf("%d lines belong to no student of %s\n", strangers, ids_file);
+    if (grades_file) join_grades(r, ids->n);
     free(r);
 }
 
@@ -222,6 +304,10 @@ int main(int argc, char **argv)
                                     options, 100000);
     if (!key_file || !ids_file) {
         fprintf(stderr, "worksheets: --key and --ids are needed; try --help\n");
+        return 2;
+    }
+    if (grades_file && first == argc) {
+        fprintf(stderr, "worksheets: --grades are joined with answers, and there are none\n");
         return 2;
     }
     const course_key key = course_key_read(key_file);

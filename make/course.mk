@@ -77,8 +77,8 @@ grade-class: $(grade) $(exercise_runners) ## grade DIR=folder, which has one for
 	@$(grade_run) $(if $(ONLY),--only '$(ONLY)') --class "$(DIR)" --out "$(or $(OUT),out/class)" $(if $(IDS),--ids "$(IDS)") \
 	    $(if $(DUE),--due "$(DUE)") $(if $(TIMES),--times "$(TIMES)")
 
-worksheets: $(worksheets) ## a sheet and a key for each student: KEY=file IDS=file OUT=folder; ANSWERS="a.csv b.csv" grades what comes back
-	@$< --key "$(KEY)" --ids "$(IDS)" --out "$(or $(OUT),out/course)" $(ANSWERS)
+worksheets: $(worksheets) ## a sheet and a key for each student: KEY=file IDS=file OUT=folder; ANSWERS="a.csv b.csv" grades what comes back, GRADES=grades.csv adds the exercises
+	@$< --key "$(KEY)" --ids "$(IDS)" --out "$(or $(OUT),out/course)" $(if $(GRADES),--grades "$(GRADES)") $(ANSWERS)
 
 check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
