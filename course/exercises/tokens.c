@@ -127,7 +127,7 @@ static int merged_at(head_order order, int n, int T, int width, int h, int t, in
 static void reorder(head_order order, bool to_heads, int n, int T, int width, const double *from,
                     double *to)
 {
-    for (int e = 0; e < n * T * width; e++) to[e] = NAN; /* not written */
+    for (int e = 0; e < n * T * width; e++) to[e] = (double)NAN; /* not written */
     for (int h = 0; h < n; h++)
         for (int t = 0; t < T; t++)
             for (int d = 0; d < width; d++) {
