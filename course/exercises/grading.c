@@ -352,7 +352,7 @@ void open_matrix(matrix *x, int rows, int columns, const double *before, const c
     x->m = (mistakes_matrix){.rows = rows,
                              .columns = columns,
                              .word = {columns > 1 ? "row" : "element", "column"},
-                             .letter = {words[0], words[1]},
+                             .letter = {words[0], words[0] ? words[1] : 0},
                              .before = before,
                              .right = x->right,
                              .terms = x->terms};

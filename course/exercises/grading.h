@@ -101,7 +101,7 @@ void say_verdict(grade *q, const verdict *v, const char *name, const char *sente
 enum { MAX_CANDIDATES = 60 };
 
 /* A matrix in the making: its right answer, and the wrong ones that have a name.  All arrays but
- * `before` are its own.  words: the letters of a row and a column. */
+ * `before` are its own.  words: the letters of a row and a column, or none. */
 typedef struct {
     mistakes_matrix m;
     double *right, *terms;
