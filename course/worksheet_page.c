@@ -1,22 +1,35 @@
 /* worksheet_page.c -- a sheet as a page that prints; see worksheet_page.h. */
 #include "worksheet_page.h"
 
-#include <math.h>
+#include "roster.h"
 
+#include <math.h>
+#include <string.h>
+
+/* No size of paper: A4 and US Letter both have 186 x 252 mm between these margins.  In print the room for working
+ * takes what the rest leaves. */
 static const char style[] =
     "<style>\n"
-    "@page { size: A4; margin: 15mm }\n"
-    "body { font: 11pt/1.4 Georgia, serif; max-width: 180mm; margin: 1em auto; padding: 0 1em; "
+    "@page { margin: 12mm }\n"
+    "body { font: 10.5pt/1.35 Georgia, serif; max-width: 186mm; margin: 1em auto; padding: 0 1em; "
     "color: #000; background: #fff }\n"
-    "h1 { font-size: 15pt; margin: 0 }\n"
-    "h2 { font-size: 12pt; margin: 1.2em 0 .3em }\n"
-    ".row { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 0 2.5em }\n"
-    "table { border-collapse: collapse; margin: .4em 0; break-inside: avoid }\n"
+    "h1 { font-size: 14pt; margin: 0 }\n"
+    "h2 { font-size: 11.5pt; margin: .7em 0 .1em }\n"
+    "p { margin: .4em 0; overflow-wrap: anywhere }\n"
+    ".row { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 0 6mm }\n"
+    ".who { display: flex; gap: 3mm; margin: 1em 0 } .who span { flex: 2; border-bottom: 1px "
+    "solid #444 } .who .short { flex: 1 }\n"
+    ".room { min-height: 40mm; border: 1px solid #444 }\n"
+    "table { border-collapse: collapse; margin: .3em 0; break-inside: avoid }\n"
     "caption { text-align: left; font-style: italic }\n"
     "th { font-weight: normal; padding: 0 .5em; color: #444 }\n"
-    "td { border: 1px solid #444; min-width: 4.2em; height: 2em; text-align: center }\n"
-    ".given td { min-width: 3em; height: 1.6em; background: #eee }\n"
-    ".key { width: 100%; font-size: 9pt } .key td { min-width: 0; height: auto }\n"
+    "td { border: 1px solid #444; min-width: 13.5mm; height: 8mm; text-align: center }\n"
+    ".given td { height: 6mm; background: #eee }\n"
+    "td.none { border: 0; background: none; min-width: 0; height: 0 }\n"
+    ".key { font-size: 8.5pt; line-height: 1.2 } .key td { height: auto }\n"
+    ".key table { break-inside: auto } .key tr > th:first-child { text-align: left }\n"
+    "@media print { body { margin: 0; padding: 0 } .sheet { display: flex; flex-direction: column; "
+    "height: 251mm } .room { flex: 1; min-height: 0 } }\n"
     "</style>\n";
 
 static void put_text(FILE *f, const char *text)
@@ -61,8 +74,7 @@ static void put_matrix(FILE *f, const worksheet *w, steps_name what, const char 
     const int rows = what == STEPS_DELTA ? SHEET_T : a->dim[what][1],
               columns = what == STEPS_DELTA ? 1 : a->dim[what][2];
     const bool of_keys = what == STEPS_V || what == STEPS_DV;
-    fprintf(f, "<table><caption>%s</caption>\n<tr><td style=\"border:0;background:none\"></td>",
-            caption);
+    fprintf(f, "<table><caption>%s</caption>\n<tr><td class=\"none\"></td>", caption);
     for (int j = 0; j < columns; j++)
         if (columns == 1)
             fprintf(f, "<th scope=\"col\">delta</th>");
@@ -79,27 +91,48 @@ static void put_matrix(FILE *f, const worksheet *w, steps_name what, const char 
     fprintf(f, "</tr></table>\n");
 }
 
-/* What each mistake gives in each cell that is asked */
+/* The names of a matrix and of its elements, which a browser repeats where a table goes on on another page */
+static void put_names(FILE *f, int matrix)
+{
+    const char *name = steps_texts[worksheet_asked[matrix]].name;
+    fprintf(f, "<table><thead><tr><th scope=\"col\">%s</th>", name);
+    for (int k = 0; k < worksheet_cells(); k++) {
+        int asked, element;
+        worksheet_cell(k, &asked, &element);
+        if (asked == matrix)
+            fprintf(f, "<th scope=\"col\">%s</th>", worksheet_name(k) + strlen(name) + 1);
+    }
+    fprintf(f, "</tr></thead>\n<tbody>\n");
+}
+
+static bool put_mistake(FILE *f, const steps *wrong, steps_name what, mistake m)
+{
+    fprintf(f, "<tr><th scope=\"row\">");
+    put_text(f, mistakes_texts[m].name);
+    fprintf(f, "</th>");
+    for (ptrdiff_t e = 0; e < steps_size(wrong, what); e++) {
+        fprintf(f, "<td>");
+        put_number(f, wrong->at[what][e]);
+        fprintf(f, "</td>");
+    }
+    fprintf(f, "</tr>\n");
+    return !ferror(f);
+}
+
+/* What each mistake gives in each cell that is asked: a table for each matrix */
 static bool put_mistakes(FILE *f, const worksheet *w)
 {
     steps *b = steps_copy(w->right);
     bool memory = b;
-    fprintf(f, "<h2>What a wrong number says</h2>\n<table class=\"key\">\n");
+    fprintf(f, "<h2>What a wrong number says</h2>\n");
     for (int asked = 0; memory && asked < SHEET_ASKED; asked++) {
-        const steps_name what = worksheet_asked[asked];
-        for (const mistake *m = worksheet_mistakes[asked]; *m != MISTAKE_NONE && memory; m++) {
-            memory = mistakes_backward(b, *m);
-            fprintf(f, "<tr><th scope=\"row\">%s</th><td style=\"text-align:left\">",
-                    steps_texts[what].name);
-            put_text(f, mistakes_texts[*m].name);
-            for (ptrdiff_t e = 0; memory && e < steps_size(b, what); e++) {
-                fprintf(f, "</td><td>");
-                put_number(f, b->at[what][e]);
-            }
-            fprintf(f, "</td></tr>\n");
-        }
+        const mistake *m = worksheet_mistakes[asked];
+        if (*m == MISTAKE_NONE) continue;
+        put_names(f, asked);
+        for (; *m != MISTAKE_NONE && memory; m++)
+            memory = mistakes_backward(b, *m) && put_mistake(f, b, worksheet_asked[asked], *m);
+        fprintf(f, "</tbody></table>\n");
     }
-    fprintf(f, "</table>\n");
     steps_close(b);
     return memory;
 }
@@ -117,31 +150,48 @@ static void put_given(FILE *f, const worksheet *w)
     fprintf(f, "</div>\n");
 }
 
+static void put_asked(FILE *f, const worksheet *w, put_cell *put)
+{
+    fprintf(f, "<h2>Forward</h2>\n<p>P = exp(S), each row divided by its sum; O<sub>i</sub> = "
+               "sum<sub>j</sub> P<sub>ij</sub> V<sub>j</sub>.</p>\n<div class=\"row\">\n");
+    put_matrix(f, w, STEPS_P, "P", put);
+    put_matrix(f, w, STEPS_O, "O", put);
+    fprintf(f, "</div>\n<h2>Backward, of L = sum dO O</h2>\n"
+               "<p>How much L rises: dV with each element of V, dP with each element of P, the "
+               "others held, dS with each score. delta is the mean of each row of dP under P.</p>\n"
+               "<div class=\"row\">\n");
+    put_matrix(f, w, STEPS_DV, "dV", put);
+    put_matrix(f, w, STEPS_DP, "dP", put);
+    put_matrix(f, w, STEPS_DELTA, "delta", put);
+    put_matrix(f, w, STEPS_DS, "dS", put);
+    fprintf(f, "</div>\n");
+}
+
 bool worksheet_page(FILE *f, const worksheet *w, const char *id, bool with_answers)
 {
-    put_cell *put = with_answers ? put_value : put_blank;
     fprintf(f,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width\">\n<title>Attention on paper, ");
     put_text(f, id);
-    fprintf(f, "</title>\n%s</head><body>\n<h1>Attention on paper%s</h1>\n<p>For ", style,
-            with_answers ? ": the key" : "");
+    fprintf(f, "</title>\n%s</head><body class=\"%s\">\n<h1>Attention on paper%s</h1>\n<p>For ",
+            style, with_answers ? "key" : "sheet", with_answers ? ": the key" : "");
     put_text(f, id);
     fprintf(f, "</p>\n");
+    if (!with_answers)
+        fprintf(f, "<p class=\"who\">Name<span></span>Date<span class=\"short\"></span>"
+                   "Signature<span></span></p>\n");
     put_given(f, w);
+    if (with_answers) {
+        put_asked(f, w, put_value);
+        return put_mistakes(f, w) && fprintf(f, "</body></html>\n") > 0;
+    }
+    fprintf(f, "<p>Two digits behind the point are enough; fractions such as 3/20 are welcome. "
+               "What follows from a wrong number and is right for it counts. If numbers go into "
+               "answers.csv: a line for each cell, the value last, as in <code>");
+    put_text(f, roster_cell(id));
+    fprintf(f, ",dS q0 k1,3/20</code>.</p>\n");
+    put_asked(f, w, put_blank);
     fprintf(f,
-            "<p>Two digits behind the point are enough; fractions such as 3/20 are welcome. What "
-            "follows from a wrong number and is right for it counts.</p>\n"
-            "<h2>Forward</h2>\n<div class=\"row\">\n");
-    put_matrix(f, w, STEPS_P, "P = exp(S), each row divided by its sum", put);
-    put_matrix(f, w, STEPS_O, "O<sub>i</sub> = sum<sub>j</sub> P<sub>ij</sub> V<sub>j</sub>", put);
-    fprintf(f, "</div>\n<h2>Backward, of L = sum dO O</h2>\n<div class=\"row\">\n");
-    put_matrix(f, w, STEPS_DV, "dV: how much L rises with each element of V", put);
-    put_matrix(f, w, STEPS_DP, "dP: with each element of P, the others held", put);
-    put_matrix(f, w, STEPS_DELTA, "delta: the mean of each row of dP under P", put);
-    put_matrix(f, w, STEPS_DS, "dS: with each score", put);
-    fprintf(f, "</div>\n");
-    const bool memory = !with_answers || put_mistakes(f, w);
-    fprintf(f, "</body></html>\n");
-    return memory;
+            "<h2>Working, here and on the back</h2>\n<div class=\"room\"></div>\n</body></html>\n");
+    return true;
 }

@@ -9,10 +9,13 @@ export LC_ALL=C
 
 fail() { echo "check-worksheets: $*" >&2; exit 1; }
 sheets() { "$worksheets" --key "$work/key" --ids "$work/ids" --out "$work/out" "$@" >"$work/said" 2>&1 || fail "$(cat "$work/said")"; }
+not_run() { printf '\n**** NOT RUN: %s\n\n' "$1" >&2; }
 has() { grep -qF -e "$2" "$work/out/$1" || { cat "$work/out/$1"; fail "no line of $1 has: $2"; }; }
 
 printf 'the key of a course' >"$work/key"
 printf 'bob\r\nada\n<b>&co\nM\303\274ller, Zo\303\253\n=1+1\nx<i>&\n' >"$work/ids"
+longest=$(printf '%0120d' 0 | tr 0 W)
+echo "$longest" >>"$work/ids"
 sheets
 for id in ada bob 'Müller, Zoë'; do
     for page in "$work/out/students/$id/worksheet.html" "$work/out/private/$id.html"; do
@@ -26,12 +29,34 @@ done
 
 grep -q 'For x&#60;i&#62;&#38;<' "$work/out/students/x<i>&/worksheet.html" || fail "an id is taken for HTML"
 
+# A sheet has room for who it is and for working, and says how a line of answers.csv looks.
+for text in '>Name<' '>Date<' '>Signature<' '<h2>Working' '&#34;ada&#34;,dS q0 k1,3/20<'; do
+    grep -qF -e "$text" "$work/out/students/ada/worksheet.html" || fail "a sheet has no $text"
+    ! grep -qF -e "$text" "$work/out/private/ada.html" || fail "a key has $text"
+done
+grep -q '<thead>.*>dS<.*>q0 k0<.*>q1 k2<.*</thead>' "$work/out/private/ada.html" || fail "a key has no names of its columns"
+
+# A sheet and its key, with the longest id, are a page each, whatever the paper is.
+if command -v chromium >/dev/null; then
+    for paper in A4 letter; do
+        for page in "students/$longest/worksheet" "private/$longest"; do
+            sed "s/<style>/<style>@page { size: $paper }/" "$work/out/$page.html" >"$work/print.html"
+            rm -f "$work/print.pdf"
+            chromium --headless --no-sandbox --no-pdf-header-footer --print-to-pdf="$work/print.pdf" "$work/print.html" >"$work/said" 2>&1 ||
+                fail "$(cat "$work/said")"
+            [ "$(grep -ac '/Type */Page *$' "$work/print.pdf")" -eq 1 ] || fail "$page is not one page of $paper"
+        done
+    done
+else
+    not_run "there is no chromium: it was not looked at whether sheets are a page each"
+fi
+
 # The numbers of the key, in the order of the cells: those behind "Forward", up to the mistakes.
 numbers() {
     sed -n '/>Forward</,/>What a wrong/s/<td>/\n&/gp' "$1" | sed -n 's/^<td>\([^<][^<]*\)<.*/\1/p' | sed 's/\xe2\x88\x92/-/'
 }
 mistaken() { # MATRIX NAME: what this mistake gives in its first cell
-    sed -n "s/.*row\">$1<.*>$2<\/td><td>\([^<]*\)<.*/\1/p" "$work/out/private/ada.html" | sed 's/\xe2\x88\x92/-/'
+    sed -n "/col\">$1</,/<\/table>/s/.*row\">$2<\/th><td>\([^<]*\)<.*/\1/p" "$work/out/private/ada.html" | sed 's/\xe2\x88\x92/-/'
 }
 numbers "$work/out/private/ada.html" >"$work/numbers"
 [ "$(wc -l <"$work/numbers")" -eq 30 ] || fail "a key has not thirty answers"
