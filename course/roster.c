@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SHOWN = 400, LONGEST_ID = 120 };
 
@@ -124,6 +125,15 @@ roster roster_read(const char *path)
     if (ferror(f)) roster_fail(path, strerror(errno));
     fclose(f);
     return r;
+}
+
+roster roster_read_ids(const char *path)
+{
+    roster all = roster_read(path), ids = {.n = 0};
+    for (int k = 0; k < all.n; k++)
+        if (k > 0 || strcasecmp(all.line[0], "id") != 0) roster_add(&ids, all.line[k]);
+    roster_close(&all);
+    return ids;
 }
 
 int roster_find(const roster *r, const char *line)

@@ -25,6 +25,8 @@ typedef struct {
     char **line;
 } roster;
 roster roster_read(const char *path);
+/* The ids of a file, one in a line; a first line "id", in any case, is the name of the column. */
+roster roster_read_ids(const char *path);
 void roster_add(roster *r, const char *line);
 int roster_find(const roster *r, const char *line); /* -1: it is not there */
 void roster_sort(roster *r);                        /* by bytes, each line once */

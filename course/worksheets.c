@@ -293,6 +293,39 @@ static void grade_replies(const course_key *key, const roster *ids, char **files
     free(r);
 }
 
+/* ------------------------------------------------------------------ ids ----------------------- */
+
+/* A row of a table has cells: a single comma may belong to an id, as in "Lovelace, Ada". */
+static bool is_row(const char *line)
+{
+    const char *comma = strchr(line, ',');
+    return strchr(line, ';') || (comma && strchr(comma + 1, ','));
+}
+
+/* A line that is no id ends the program: else a student would be left out, or a row taken for one. */
+static roster read_ids(void)
+{
+    roster ids = roster_read_ids(ids_file);
+    int bad = 0;
+    for (int k = 0; k < ids.n; k++) {
+        const bool row = is_row(ids.line[k]);
+        if (!row && roster_readable(ids.line[k])) continue;
+        fprintf(stderr, "%s: %s: %s\n", ids_file, row ? "a row of a table" : "unreadable id",
+                roster_shown(ids.line[k]));
+        bad++;
+    }
+    if (bad) {
+        fprintf(stderr,
+                "%s: %d of %d lines are no ids: a line is one id alone, such as ada or "
+                "ada@example.org, without quotes or other cells; it begins with a letter or a "
+                "digit and has no / and at most 120 bytes.  Nothing was written.\n",
+                ids_file, bad, ids.n);
+        exit(2);
+    }
+    roster_sort(&ids);
+    return ids;
+}
+
 /* ------------------------------------------------------------------ main ---------------------- */
 
 int main(int argc, char **argv)
@@ -311,19 +344,12 @@ int main(int argc, char **argv)
         return 2;
     }
     const course_key key = course_key_read(key_file);
-    roster all = roster_read(ids_file), ids = {.n = 0};
-    roster_sort(&all);
-    for (int k = 0; k < all.n; k++)
-        if (roster_readable(all.line[k]))
-            roster_add(&ids, all.line[k]);
-        else
-            fprintf(stderr, "%s: unreadable id: %s\n", ids_file, roster_shown(all.line[k]));
+    roster ids = read_ids();
     if (first < argc)
         grade_replies(&key, &ids, argv + first, argc - first);
     else
         for (int k = 0; k < ids.n; k++) write_sheets(&key, ids.line[k]);
     if (first == argc) printf("%d sheets: %s/students, keys: %s/private\n", ids.n, out, out);
-    roster_close(&all);
     roster_close(&ids);
     return finish(0);
 }

@@ -67,10 +67,11 @@ hand_in "Müller, Zoë/e1.c" "$right"/e1.c "$in_time"
 hand_in fay/e3.c "$right"/e3.c "$in_time"
 mkdir "$work/class/kim"
 hand_in loose.c "$right"/e3.c "$in_time"
-printf '\357\273\277# the class\nada\r\nbob\n\n  cyd \ndan\neve\ngus\nMüller, Zoë\n=2+2\n' >"$work/ids"
+printf '\357\273\277# the class\nid\nada\r\nbob\n\n  cyd \ndan\neve\ngus\nMüller, Zoë\n=2+2\n' >"$work/ids"
 
 class --only E1,e3:8 --ids "$work/ids" --due '2026-03-01 23:59'
 has 'id,state,points,of,E1,E1 state,E3,E3 state'
+! grep -q '^"id"' "$work/out/grades.csv" || fail "the name of the column is a student"
 has '"ada","ok",13,13,5,"5 of 5",8,"4 of 4"'
 has '"bob","ok",13,13,5,"5 of 5; resubmitted: again/e1.c counts",8,"4 of 4; late"'
 has '"cyd","ok; other files: 1",5,13,5,"5 of 5; resubmitted: e1.c counts",0,"missing"'

@@ -13,7 +13,15 @@ not_run() { printf '\n**** NOT RUN: %s\n\n' "$1" >&2; }
 has() { grep -qF -e "$2" "$work/out/$1" || { cat "$work/out/$1"; fail "no line of $1 has: $2"; }; }
 
 printf 'the key of a course' >"$work/key"
-printf 'bob\r\nada\n<b>&co\nM\303\274ller, Zo\303\253\n=1+1\nx<i>&\n' >"$work/ids"
+# A line of ids.txt that is no id is said, and nothing is drawn: of others, and of rows of a table.
+for line in '<b>&co' '=1+1' '../ada' '"Lovelace","Ada","12345","ada@example.org"' 'Lovelace,Ada,12345' 'Lovelace;12345' "$(printf '%0121d' 0)"; do
+    printf 'ada\n%s\nbob\n' "$line" >"$work/ids"
+    ! "$worksheets" --key "$work/key" --ids "$work/ids" --out "$work/out" >"$work/said" 2>&1 || fail "an id: $line"
+    grep -qF -e ": $line" "$work/said" && grep -q '1 of 3 lines .* a line is one id alone' "$work/said" || fail "$(cat "$work/said")"
+    [ ! -e "$work/out" ] || fail "with a line that is no id, sheets are drawn: $line"
+done
+# A mark of UTF-8, comments, empty lines and the name of the column are no ids.
+printf '\357\273\277# the class\n\nID\nbob\r\n  ada \nM\303\274ller, Zo\303\253\n  # Eve left\nx<i>&\nid\n' >"$work/ids"
 longest=$(printf '%0120d' 0 | tr 0 W)
 echo "$longest" >>"$work/ids"
 sheets
@@ -24,7 +32,7 @@ for id in ada bob 'Müller, Zoë'; do
     done
     ! grep -q '>What a wrong number says<' "$work/out/students/$id/worksheet.html" || fail "a sheet has its answers"
 done
-[ ! -e "$work/out/private/<b>&co.html" ] && grep -q 'unreadable id: <b>' "$work/said" || fail "an unreadable id has a sheet"
+[ "$(ls "$work/out/students" | tr '\n' ' ')" = "Müller, Zoë $longest ada bob id x<i>& " ] || fail "sheets of others: $(ls "$work/out/students")"
 ! cmp -s "$work/out/students/ada/worksheet.html" "$work/out/students/bob/worksheet.html" || fail "two students have one sheet"
 
 grep -q 'For x&#60;i&#62;&#38;<' "$work/out/students/x<i>&/worksheet.html" || fail "an id is taken for HTML"

@@ -427,7 +427,7 @@ int grade_class(const course_class *c, int *idle_times)
     int students = 0;
     read_times(c);
     roster loose = {.n = 0}, list = {.n = 0}, all = read_class(c, &loose);
-    if (c->ids) list = roster_read(c->ids);
+    if (c->ids) list = roster_read_ids(c->ids);
     for (int k = 0; k < list.n; k++) roster_add(&all, list.line[k]);
     roster_sort(&all);
     set_name_width(&all);
