@@ -105,6 +105,7 @@ mkdir -p "$to"
 cp course/box/setup.sh course/box/run_autograder course/box/Dockerfile "$out/$name.tar.gz" "$to"
 cp "$key" "$to/course.key"
 echo "only='$only'" >"$to/settings.sh"
+ls "$out/students" >"$to/ids.txt"
 chmod 755 "$to/setup.sh" "$to/run_autograder"
 rm -f "$out/private/gradescope.zip"
 if command -v zip >/dev/null; then
