@@ -113,7 +113,7 @@ $MAKE -s run-trace 2>&1 | grep -q 'agree with their numerical values' || fail "m
 ! grep -q 'No such file' "$work/said" || fail "it misses files: $(grep 'No such file' "$work/said")"
 ticket=$(cat "$out/students/bob/ticket.txt")
 $MAKE -s exercise-8 TICKET="$ticket" 2>&1 | grep -q 'found\[9\] names no mistake' || fail "E8 with a ticket is not graded"
-for half in ID=bob KEY="$out/private/course.key"; do
+for half in ID=bob KEY="$out/private/course.key" TICKET="$ticket"; do
     ! $MAKE -s exercise-8-answers "$half" >"$work/said" 2>&1 || fail "exercise-8-answers with $half alone: $(cat "$work/said")"
 done
 cd "$OLDPWD"

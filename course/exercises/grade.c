@@ -403,6 +403,10 @@ static uint64_t read_ticket(void)
         fprintf(stderr, "grade: --key and --id belong together, and take the place of --ticket\n");
         exit(2);
     }
+    if (answers && ticket_text) {
+        fprintf(stderr, "grade: the answers of a ticket are computed from --key and --id\n");
+        exit(2);
+    }
     if (key && id) {
         const course_key k = course_key_read(key);
         return course_key_number(&k, "E8", id);
