@@ -176,9 +176,11 @@ static void close_quantity(grading *g, const script *s, int call, int buffer, co
     close_matrix(x);
 }
 
-static void add_mistakes(matrix *x, const tokens *of, block_name what)
+/* Those of the mistakes `first` to `last` that can be made */
+static void add_mistakes(matrix *x, const tokens *of, block_name what, block_mistake first,
+                         block_mistake last)
 {
-    for (int m = 1; m < BLOCK_MISTAKES; m++)
+    for (block_mistake m = first; m <= last; m++)
         if (of->wrong[m])
             add_values(x, block_mistakes_texts[m].name, block_mistakes_texts[m].sentence, false,
                        of->wrong[m]->at[what]);
@@ -483,7 +485,7 @@ static void grade_dO(grading *g, const script *s, int call, int buffer, const to
     matrix x;
     mistakes_ratio ratio[3];
     open_quantity(&x, of, BLOCK_DO, NULL, ratio);
-    add_mistakes(&x, of, BLOCK_DO);
+    add_mistakes(&x, of, BLOCK_DO, BLOCK_WO_PLAIN, BLOCK_WO_PLAIN);
     double *strided = add_candidate(&x, block_mistakes_texts[BLOCK_WO_PLAIN].name,
                                     block_mistakes_texts[BLOCK_WO_PLAIN].sentence, false);
     double *last = add_candidate(&x, "the last term alone", last_term, false);
@@ -503,19 +505,29 @@ static void grade_dO(grading *g, const script *s, int call, int buffer, const to
 static const char *const D_for_Dv[] = {
     "D for Dv", "dV and W_v were read as if they had H D columns; they have H Dv."};
 
-/* dX with W_q[j * H D + c] in place of W_q[c * H D + j] */
-static void add_stride(matrix *x, const block *b, block_name dZ, block_name W, block_mistake m)
+/* dX with W_q[j * of_j + c] in place of W_q[c * H D + j], or of W_k or W_v, or of all three; no program gets
+ * outside of them. */
+static void add_plain(matrix *x, const block *b, block_mistake m, bool by_rows)
 {
-    const block_name dX = BLOCK_DX_Q + (W - BLOCK_WQ);
-    const int C = b->p.C, n = b->dim[W][2];
-    double *to =
-        add_candidate(x, block_mistakes_texts[m].name, block_mistakes_texts[m].sentence, false);
-    for (int t = 0; t < b->p.T; t++)
-        for (int c = 0; c < C; c++) {
-            to[t * C + c] = b->at[BLOCK_DX][t * C + c] - b->at[dX][t * C + c];
-            for (int j = 0; j < n; j++)
-                if (j * n + c < C * n) to[t * C + c] += b->at[dZ][t * n + j] * b->at[W][j * n + c];
-        }
+    static const char of_all[] = "dX holds dQ W_q, dK W_k and dV W_v: none is transposed.";
+    const bool all = m == BLOCK_RIGHT;
+    const int C = b->p.C;
+    double *to = add_candidate(x, all ? "W for W^T" : block_mistakes_texts[m].name,
+                               all ? of_all : block_mistakes_texts[m].sentence, false);
+    memcpy(to, b->at[BLOCK_DX], (size_t)block_size(b, BLOCK_DX) * sizeof *to);
+    for (int k = 0; k < 3; k++) {
+        static const block_name dZ[] = {BLOCK_DQ, BLOCK_DK, BLOCK_DV};
+        const block_name W = BLOCK_WQ + k, dX = BLOCK_DX_Q + k;
+        const int n = b->dim[W][2], of_j = by_rows ? n : C;
+        if (!all && m != BLOCK_WQ_PLAIN + (block_mistake)k) continue;
+        for (int t = 0; t < b->p.T; t++)
+            for (int c = 0; c < C; c++) {
+                to[t * C + c] -= b->at[dX][t * C + c];
+                for (int j = 0; j < n; j++)
+                    if (j * of_j + c < C * n)
+                        to[t * C + c] += b->at[dZ[k]][t * n + j] * b->at[W][j * of_j + c];
+            }
+    }
 }
 
 /* dX where one term is sum_j dZ[t * n + j] W[c * n + j], of the wrong dZ, W or n; no program gets outside of
@@ -549,6 +561,45 @@ static void add_terms(matrix *x, const block *b)
     }
 }
 
+/* Names and sentences of sets of terms must live as long as the candidates. */
+typedef struct {
+    char name[20][60], sentence[20][120];
+    int n;
+} set_texts;
+
+/* "dY, Q and V" */
+static const char *say_terms(unsigned set, size_t size, char *to)
+{
+    static const char *const terms[] = {"dY", "Q", "K", "V"};
+    size_t n = 0;
+    for (int k = 0; k < 4; k++) {
+        if (!(set >> k & 1)) continue;
+        const char *between = n == 0 ? "" : set >> k == 1 ? " and " : ", ";
+        n += (size_t)snprintf(to + n, size - n, "%s%s", between, terms[k]);
+    }
+    return strchr(to, ' ') ? "s" : "";
+}
+
+/* dX where these of its four terms alone are there, with what it held before or without; a set that lacks one term,
+ * or that has one alone and is overwritten, has a name of its own. */
+static void add_set(matrix *x, const block *b, set_texts *texts, unsigned set, bool overwrites)
+{
+    const int terms = __builtin_popcount(set);
+    if (terms == (overwrites ? 1 : 3)) return;
+    char *name = texts->name[texts->n], *sentence = texts->sentence[texts->n], has[20], lacks[20];
+    texts->n++;
+    const char *of_has = say_terms(set, sizeof has, has),
+               *of_lacks = say_terms(~set & 15, sizeof lacks, lacks);
+    snprintf(name, sizeof texts->name[0], "%s the term%s of %s",
+             overwrites ? "overwritten," : "only", of_has, has);
+    snprintf(sentence, sizeof texts->sentence[0], "dX lacks the term%s of %s%s", of_lacks, lacks,
+             overwrites ? ", and what it held before: = in place of +=." : ".");
+    double *to = add_candidate(x, name, sentence, overwrites);
+    for (int k = 0; k < 4; k++)
+        for (ptrdiff_t e = 0; e < block_size(b, BLOCK_DX) && set >> k & 1; e++)
+            to[e] += b->at[BLOCK_DX_RES + k][e];
+}
+
 static void grade_dX(grading *g, const script *s, int call, int buffer, const tokens *of,
                      const double *before)
 {
@@ -556,11 +607,18 @@ static void grade_dX(grading *g, const script *s, int call, int buffer, const to
     matrix x;
     mistakes_ratio ratio[3];
     open_quantity(&x, of, BLOCK_DX, before, ratio);
-    add_mistakes(&x, of, BLOCK_DX);
-    add_stride(&x, of->b, BLOCK_DQ, BLOCK_WQ, BLOCK_WQ_PLAIN);
-    add_stride(&x, of->b, BLOCK_DK, BLOCK_WK, BLOCK_WK_PLAIN);
-    add_stride(&x, of->b, BLOCK_DV, BLOCK_WV, BLOCK_WV_PLAIN);
+    add_mistakes(&x, of, BLOCK_DX, BLOCK_RESIDUAL_LOST, BLOCK_PATH_V_LOST);
+    add_mistakes(&x, of, BLOCK_DX, BLOCK_WQ_WK_EXCHANGED, BLOCK_WQ_WK_EXCHANGED);
+    for (int by_rows = 0; by_rows < 2; by_rows++) {
+        add_plain(&x, of->b, BLOCK_RIGHT, by_rows);
+        for (block_mistake m = BLOCK_WQ_PLAIN; m <= BLOCK_WV_PLAIN; m++)
+            add_plain(&x, of->b, m, by_rows);
+    }
     add_terms(&x, of->b);
+    set_texts texts = {.n = 0};
+    for (unsigned set = 1; set < 15; set++)
+        for (int overwrites = 0; overwrites < 2; overwrites++)
+            add_set(&x, of->b, &texts, set, overwrites);
     double *often = add_candidate(&x, "residual in the loop", in_the_loop, false);
     for (ptrdiff_t e = 0; e < block_size(of->b, BLOCK_DX); e++)
         often[e] =
