@@ -38,6 +38,12 @@ static block_axis axis_of(const block *b, block_name what, bool columns)
     }
 }
 
+bool block_cell_of_heads(const block *b, block_name what, bool columns)
+{
+    const block_axis axis = axis_of(b, what, columns);
+    return axis == AXIS_QUERY_HEAD || axis == AXIS_KEY_HEAD;
+}
+
 void block_cell_label(const block *b, block_name what, bool columns, int i,
                       char label[BLOCK_CELL_LABEL])
 {

@@ -48,6 +48,8 @@ void block_cell_name(const block *b, block_name what, int head, int row, int col
 /* "t1", "c0", "h1", "h1d0": what a row, or a column, is called */
 void block_cell_label(const block *b, block_name what, bool columns, int i,
                       char label[BLOCK_CELL_LABEL]);
+/* Do its rows, or columns, belong to heads? */
+bool block_cell_of_heads(const block *b, block_name what, bool columns);
 /* "4.3 + 1.9 ln 3", or "6.387" */
 void block_cell_number(const block_style *style, block_name what, int head, int row, int column,
                        char number[BLOCK_CELL_NUMBER]);

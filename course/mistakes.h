@@ -212,8 +212,10 @@ typedef struct {
 typedef struct {
     int heads; /* 0: one; else so many of them, [heads,rows,columns] */
     int rows, columns;
-    const char *word[2];                        /* "row", "column" */
-    char letter[2];                             /* 'i', 'j': row i2; 0: row 2 */
+    const char *word[2]; /* "row", "column" */
+    char letter[2];      /* 'i', 'j': row i2; 0: row 2 */
+    int width
+        [2]; /* rows or columns that belong to heads, h0d0 h0d1 ... h1d0: so many to each; else 0 */
     const double *got, *before, *right, *terms; /* before: NULL is 0 */
     const mistakes_ratio *ratio; /* what an answer may be wrong by, but for the sign */
     int ratios;

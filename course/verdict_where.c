@@ -76,40 +76,80 @@ static bool some_along(const question *q, cell_rule *is, int axis, int index)
     return false;
 }
 
-/* "head h1", "rows q3 to q5 (the last)", "columns d0, d2": the indices along one axis where there
- * are such cells; nothing if they are everywhere. */
-static bool say_axis(writer *w, const question *q, cell_rule *is, int axis, const char *before)
+/* The indices along one axis, or the heads that they belong to */
+typedef struct {
+    const char *word; /* "row" */
+    char letter;      /* 'q': q3 */
+    int axis, n;
+    int width; /* of the columns, or rows, of a head: h1d0; 0: they belong to no heads */
+    int each;  /* as many indices are one here: a head's */
+} where_axis;
+
+static where_axis axis_of(const question *q, int axis)
 {
     static const char *const words[] = {"head", "row", "column"};
+    const mistakes_matrix *m = axis > 0 ? q->matrix : NULL;
     const bool one = !q->matrix && is_one_query(q->a) && cell_row_letter(q->what) == 'q';
-    const char *word = q->matrix && axis > 0 ? q->matrix->word[axis - 1]
-                       : one                 ? "element"
-                                             : words[axis];
-    const char of_axis = q->matrix && axis > 0 ? q->matrix->letter[axis - 1]
-                         : one                 ? 0
-                         : axis == 0           ? 'h'
-                         : axis == 1           ? cell_row_letter(q->what)
-                                               : cell_column_letter(q->what);
-    const char letter[2] = {of_axis, 0};
+    where_axis x = {.axis = axis, .n = q->dim[axis], .each = 1};
+    x.word = m ? m->word[axis - 1] : one ? "element" : words[axis];
+    x.letter = m           ? m->letter[axis - 1]
+               : one       ? 0
+               : axis == 0 ? 'h'
+               : axis == 1 ? cell_row_letter(q->what)
+                           : cell_column_letter(q->what);
+    x.width = m ? m->width[axis - 1] : 0;
+    return x;
+}
+
+static bool some_in(const question *q, cell_rule *is, const where_axis *x, int k)
+{
+    bool some = false;
+    for (int e = 0; e < x->each; e++) some |= some_along(q, is, x->axis, k * x->each + e);
+    return some;
+}
+
+/* In every head, are there such cells in all of its columns or in none? */
+static bool are_whole_heads(const question *q, cell_rule *is, const where_axis *x)
+{
+    bool whole = x->width > 0;
+    for (int k = 0; k < x->n && whole; k++)
+        whole = some_along(q, is, x->axis, k) == some_along(q, is, x->axis, k - k % x->width);
+    return whole;
+}
+
+static void say_index(writer *w, const where_axis *x, int k)
+{
+    const char letter[2] = {x->letter, 0};
+    if (x->width)
+        say(w, "h%dd%d", k / x->width, k % x->width);
+    else
+        say(w, "%s%d", letter, k);
+}
+
+/* "head h1", "rows q3 to q5 (the last)", "columns d0, d2", "columns h1d0 to h2d4": the indices along one axis where
+ * there are such cells; nothing if they are everywhere. */
+static bool say_axis(writer *w, const question *q, cell_rule *is, int axis, const char *before)
+{
+    where_axis x = axis_of(q, axis);
+    if (are_whole_heads(q, is, &x))
+        x = (where_axis){"head", 'h', axis, x.n / x.width, .each = x.width};
     int first = -1, last = -1, n = 0;
-    for (int k = 0; k < q->dim[axis]; k++) {
-        if (!some_along(q, is, axis, k)) continue;
+    for (int k = 0; k < x.n; k++) {
+        if (!some_in(q, is, &x, k)) continue;
         if (n++ == 0) first = k;
         last = k;
     }
-    if (n == 0 || n == q->dim[axis]) return false;
-    say(w, "%s%s%s ", before, word, n > 1 ? "s" : "");
-    if (n > 1 && n == last - first + 1) {
-        say(w, "%s%d to %s%d", letter, first, letter, last);
-    } else {
-        const char *between = "";
-        for (int k = first; k <= last; k++) {
-            if (!some_along(q, is, axis, k)) continue;
-            say(w, "%s%s%d", between, letter, k);
-            between = ", ";
-        }
+    if (n == 0 || n == x.n) return false;
+    const bool range = n > 1 && n == last - first + 1;
+    const char *between = "";
+    say(w, "%s%s%s ", before, x.word, n > 1 ? "s" : "");
+    for (int k = first; k <= last; k += range ? n - 1 : 1) {
+        if (!some_in(q, is, &x, k)) continue;
+        say(w, "%s", between);
+        say_index(w, &x, k);
+        between = range ? " to " : ", ";
     }
-    if (n == last - first + 1 && last == q->dim[axis] - 1) say(w, " (the last)");
+    if (n == last - first + 1 && last == x.n - 1) say(w, " (the last)");
     return true;
 }
 

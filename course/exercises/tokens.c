@@ -157,6 +157,8 @@ static void open_quantity(matrix *x, const tokens *of, block_name what, const do
     open_matrix(x, dim[0] * dim[1], dim[2], before, tokens_by_c ? "tc" : "");
     if (dim[0] > 1) x->m.heads = dim[0], x->m.rows = dim[1];
     x->m.word[0] = "row";
+    for (int k = 0; k < 2; k++)
+        if (block_cell_of_heads(b, what, k)) x->m.width[k] = dim[1 + k] / b->p.H;
     memcpy(x->right, b->at[what], bytes);
     memcpy(x->terms, of->terms->at[what], bytes);
     ratio[0] = (mistakes_ratio){2, "2"};
@@ -321,6 +323,7 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
     verdict v;
     open_matrix(&x, to_heads ? n * T : T, to_heads ? D : n * D, NULL, "");
     if (to_heads) x.m.heads = n, x.m.rows = T;
+    if (!to_heads) x.m.width[1] = D;
     x.m.word[0] = "row";
     reorder(ORDER_RIGHT, to_heads, n, T, D, from, x.right);
     for (int e = 0; e < n * T * D; e++) x.terms[e] = fabs(x.right[e]);
