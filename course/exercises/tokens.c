@@ -315,6 +315,34 @@ static void add_sums_of_heads(matrix *x, int n, int T, int width, const double *
         }
 }
 
+/* "heads_h1[t0,d2]" or "merged[t0,h1d2]": element e of that memory */
+static const char *say_place(const block_problem *p, bool in_heads, int e, char to[60])
+{
+    const int D = p->D, d = e % D, row = e / D;
+    if (in_heads)
+        snprintf(to, 60, "heads_h%d[t%d,d%d]", row / p->T, row % p->T, d);
+    else
+        snprintf(to, 60, "merged[t%d,h%dd%d]", row / p->H, row % p->H, d);
+    return to;
+}
+
+/* "heads_h0[t1,d0] = merged[t1,h0d0] = 0.27, you have merged[t0,h1d0] = -1.3" */
+static void say_moved(const block_problem *p, bool to_heads, const double *from, const verdict *v,
+                      size_t size, char *to)
+{
+    const int T = p->T, D = p->D, n = p->H * T * D, j = v->cell[2];
+    const int h = to_heads ? v->cell[0] : j / D, t = v->cell[1], d = j % D;
+    const int in_heads = (h * T + t) * D + d, merged = merged_at(ORDER_RIGHT, p->H, T, D, h, t, d);
+    char is[60], of[60], found[60] = "", got[40] = "nothing";
+    int e = 0;
+    while (e < n && from[e] != v->got) e++;
+    if (e < n) say_place(p, !to_heads, e, found);
+    if (!isnan(v->got)) snprintf(got, sizeof got, "%s%.4g", e < n ? " = " : "", v->got);
+    snprintf(to, size, "%s = %s = %.4g, you have %s%s",
+             say_place(p, to_heads, to_heads ? in_heads : merged, is),
+             say_place(p, !to_heads, to_heads ? merged : in_heads, of), v->right, found, got);
+}
+
 static void grade_order(grading *g, const script *s, int call, int buffer, const block_problem *p,
                         bool to_heads, const double *from)
 {
@@ -331,7 +359,8 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
         reorder(k, to_heads, n, T, D, from,
                 add_candidate(&x, order_names[k], order_sentences[k], false));
     if (!to_heads) add_sums_of_heads(&x, n, T, D, x.right);
-    judge_matrix(g, s, call, buffer, &x, &v);
+    grade *q = judge_matrix(g, s, call, buffer, &x, &v);
+    if (is_shown(q, &v)) say_moved(p, to_heads, from, &v, sizeof q->arithmetic, q->arithmetic);
     close_matrix(&x);
 }
 
