@@ -536,6 +536,11 @@ static void grade_dO(grading *g, const script *s, int call, int buffer, const to
 
 static const char *const D_for_Dv[] = {
     "D for Dv", "dV and W_v were read as if they had H D columns; they have H Dv."};
+static const char *const D_for_HD[] = {
+    "D for H D",
+    "Rows were taken to have the columns of one head, D or Dv; they have H D or H Dv."};
+static const char *const first_columns[] = {
+    "first head only", "Only the columns of head 0 of dQ, dK and dV were read."};
 
 /* dX with W_q[j * of_j + c] in place of W_q[c * H D + j], or of W_k or W_v, or of all three; no program gets
  * outside of them. */
@@ -559,6 +564,24 @@ static void add_plain(matrix *x, const block *b, block_mistake m, bool by_rows)
                     if (j * of_j + c < C * n)
                         to[t * C + c] += b->at[dZ[k]][t * n + j] * b->at[W][j * of_j + c];
             }
+    }
+}
+
+/* dX where the loops over the columns of all heads go to D and Dv; by_rows: the rows are so long, too. */
+static void add_head_0_of_dX(matrix *x, const block *b, bool by_rows)
+{
+    static const block_name dZ[] = {BLOCK_DQ, BLOCK_DK, BLOCK_DV};
+    const char *const *text = by_rows ? D_for_HD : first_columns;
+    const int C = b->p.C;
+    double *to = add_candidate(x, text[0], text[1], false);
+    memcpy(to, b->at[BLOCK_DX_RES], (size_t)block_size(b, BLOCK_DX) * sizeof *to);
+    for (int k = 0; k < 3; k++) {
+        const double *W = b->at[BLOCK_WQ + k];
+        const int n = b->dim[dZ[k]][2], width = n / b->p.H, row = by_rows ? width : n;
+        for (int t = 0; t < b->p.T; t++)
+            for (int c = 0; c < C; c++)
+                for (int j = 0; j < width; j++)
+                    to[t * C + c] += b->at[dZ[k]][t * row + j] * W[c * row + j];
     }
 }
 
@@ -647,6 +670,8 @@ static void grade_dX(grading *g, const script *s, int call, int buffer, const to
             add_plain(&x, of->b, m, by_rows);
     }
     add_terms(&x, of->b);
+    add_head_0_of_dX(&x, of->b, false);
+    add_head_0_of_dX(&x, of->b, true);
     set_texts texts = {.n = 0};
     for (unsigned set = 1; set < 15; set++)
         for (int overwrites = 0; overwrites < 2; overwrites++)
@@ -663,16 +688,28 @@ static void grade_dX(grading *g, const script *s, int call, int buffer, const to
     close_quantity(g, s, call, buffer, of, BLOCK_DX, &x);
 }
 
-/* dW_v where D was taken for Dv: the rows of dV and of dW_v have H D columns; no program gets outside of either */
-static void add_narrow_dW(matrix *x, const block *b)
+/* dW_q, dW_k or dW_v, where the rows of dZ and dW were taken to have so many columns, and so many of them were
+ * read; no program gets outside of either. */
+static void add_narrow_dW(matrix *x, const block *b, block_name what, int row, int columns,
+                          const char *const text[2])
 {
-    const int C = b->p.C, n = b->p.H * b->p.D;
-    double *to = add_candidate(x, D_for_Dv[0], D_for_Dv[1], false);
+    static const block_name of[] = {BLOCK_DQ, BLOCK_DK, BLOCK_DV};
+    const block_name dZ = of[what - BLOCK_DWQ];
+    const int C = b->p.C;
+    double *to = add_candidate(x, text[0], text[1], false);
     for (int t = 0; t < b->p.T; t++)
         for (int k = 0; k < C; k++)
-            for (int j = 0; j < n; j++)
-                if (k * n + j < block_size(b, BLOCK_DWV) && t * n + j < block_size(b, BLOCK_DV))
-                    to[k * n + j] += b->at[BLOCK_X][t * C + k] * b->at[BLOCK_DV][t * n + j];
+            for (int j = 0; j < columns; j++)
+                if (k * row + j < block_size(b, what) && t * row + j < block_size(b, dZ))
+                    to[k * row + j] += b->at[BLOCK_X][t * C + k] * b->at[dZ][t * row + j];
+}
+
+/* The loop over the columns of all heads goes to D, or to Dv. */
+static void add_head_0_of_dW(matrix *x, const block *b, block_name what)
+{
+    const int n = b->dim[what][2], width = n / b->p.H;
+    add_narrow_dW(x, b, what, n, width, first_columns);
+    add_narrow_dW(x, b, what, width, width, D_for_HD);
 }
 
 static void grade_dW(grading *g, const script *s, int call, int buffer, const tokens *of,
@@ -697,7 +734,9 @@ static void grade_dW(grading *g, const script *s, int call, int buffer, const to
     else
         add_values(&x, "X by columns", by_columns, false, other->at[what]);
     block_close(other);
-    if (what == BLOCK_DWV) add_narrow_dW(&x, of->b);
+    if (what != BLOCK_DWO) add_head_0_of_dW(&x, of->b, what);
+    if (what == BLOCK_DWV)
+        add_narrow_dW(&x, of->b, what, of->b->p.H * of->b->p.D, of->b->p.H * of->b->p.D, D_for_Dv);
     add_values(&x, "last position only, and overwritten",
                "dW itself is set, not added to, in the loop over the tokens.", true,
                of->wrong[BLOCK_DW_LAST_POSITION]->at[what]);
