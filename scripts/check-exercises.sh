@@ -176,6 +176,8 @@ ends 1 'Hint 4 for split' --hint 4 $folder/e10_block.c
 ends 1 'Wk\[____\]' --hint 3 --of dX "$wrong"/e10_path_K_lost.c
 ends 1 'the terms of dY, Q' --seed 1 "$wrong"/e10_path_K_lost.c
 ends 1 'heads_h[0-9]\[t[0-9],d[0-9]\] = merged\[t[0-9],h[0-9]d[0-9]\] = [-0-9.]*, you' --seed 1 "$wrong"/e10_split_in_memory.c
+ends 1 '[0-9]* of [0-9]* elements were written, as if Q were \[T,D\]' --seed 1 "$wrong"/e10_D_for_H_D_in_the_forward.c
+ends 1 '[0-9]* of [0-9]* elements are not 0, as if K were \[T,D\]' --seed 1 "$wrong"/e10_D_for_H_D_in_the_forward.c
 ends 1 ' nothing$' --seed 1 "$wrong"/e10_columns_for_rows.c
 ! grep -E '.{101}' "$work/output" || fail "a line has more than 100 columns"
 ends 2 'E10 has no quantity "dx"; it has split, merge, Q,' --hint 1 --of dx $folder/e10_block.c

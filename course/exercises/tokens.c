@@ -222,6 +222,26 @@ static void add_product(const block *b, block_name X, block_name W, int of_k, in
             }
 }
 
+/* Q, K or V as [T,D] or [T,Dv]: what is left of [T,n] is not written, or 0. */
+static void add_narrow(matrix *x, const block *b, block_name what, char sentence[2][120])
+{
+    const block_name W = BLOCK_WQ + (what - BLOCK_Q);
+    const int T = b->p.T, C = b->p.C, n = b->dim[W][2], width = n / b->p.H;
+    const char *D = what == BLOCK_V ? "Dv" : "D";
+    for (int rest = 0; rest < 2; rest++) {
+        snprintf(sentence[rest], sizeof sentence[0],
+                 "%d of %d elements %s, as if %s were [T,%s]; it has H %s columns.", T * width,
+                 T * n, rest ? "are not 0" : "were written", block_texts[what].name, D, D);
+        double *to =
+            add_candidate(x, what == BLOCK_V ? "Dv for H Dv" : "D for H D", sentence[rest], false);
+        for (int e = T * width; e < T * n; e++) to[e] = rest ? 0 : NAN;
+        for (int t = 0; t < T; t++)
+            for (int j = 0; j < width; j++)
+                for (int k = 0; k < C; k++)
+                    to[t * width + j] += b->at[BLOCK_X][t * C + k] * b->at[W][k * width + j];
+    }
+}
+
 static const char by_columns[] = "X was read by columns: X_tk lies at X[t * C + k].";
 
 /* The tokens with the memory of X [T,C] read as if it were that of [C,T] */
@@ -258,6 +278,8 @@ static void grade_projection(grading *g, const script *s, int call, int buffer, 
     add_product(other, BLOCK_X, W, n, 1, 0, add_candidate(&x, "X by columns", by_columns, false));
     block_close(other);
     add_split_already(&x, of, what);
+    char narrow[2][120];
+    add_narrow(&x, b, what, narrow);
     close_quantity(g, s, call, buffer, of, what, &x);
 }
 
