@@ -342,6 +342,17 @@ bool mistakes_hidden(const steps *a, steps_name what, const double *before, mist
 
 /* ------------------------------------------------------------------ any matrix ----------------- */
 
+/* Does it hold, bit by bit, what it held before, or 0? */
+static bool is_as_before(const question *q)
+{
+    bool same = true;
+    for (int cell[3] = {0, 0, -1}; same && next_cell(q, cell);) {
+        const ptrdiff_t e = offset_of_cell(q, cell);
+        same = q->got[e] == before_of(q, e);
+    }
+    return same;
+}
+
 void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
 {
     question q = {.what = STEPS_COUNT,
@@ -355,7 +366,8 @@ void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
                   .least = least_terms(0, close_in_float)};
     *v = first_verdict(&q);
     const bool bad = v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN;
-    for (int k = 0; k < m->candidates && bad; k++) {
+    const bool named = bad && !is_as_before(&q); /* some mistakes add next to nothing, by chance */
+    for (int k = 0; k < m->candidates && named; k++) {
         const mistakes_candidate *c = &m->candidate[k];
         question other = q;
         other.right = c->values;

@@ -726,6 +726,36 @@ static void add_narrow_dW(matrix *x, const block *b, block_name what, int row, i
                     to[k * row + j] += b->at[BLOCK_X][t * C + k] * b->at[dZ][t * row + j];
 }
 
+/* dW of one token alone, the last excepted, or where X or dZ is that of token 0 for all of them.  The dQ of token 0
+ * is 0, for it reads itself alone: what is made of that adds nothing, and has no name. */
+static void add_tokens_of_dW(matrix *x, const block *b, block_name what)
+{
+    static const char *const alone[] = {"token 0 alone", "token 1 alone", "token 2 alone",
+                                        "token 3 alone", "token 4 alone"},
+                             *const no_t[] = {"dQ without t", "dK without t", "dV without t",
+                                              "dY without t"};
+    static const char sum[] = "dW is a sum over all tokens; it holds the product of one of them.",
+                      first[] = "Every token was read as token 0.";
+    static const block_name of[] = {BLOCK_DQ, BLOCK_DK, BLOCK_DV, BLOCK_DY};
+    const block_name X = what == BLOCK_DWO ? BLOCK_O : BLOCK_X, dZ = of[what - BLOCK_DWQ];
+    const int T = b->p.T, rows = b->dim[what][1], n = b->dim[what][2];
+    const char *X_alone = what == BLOCK_DWO ? "O without t" : "X without t";
+    const bool zero = what == BLOCK_DWQ;
+    double *X_0 = add_candidate(x, X_alone, first, false),
+           *dZ_0 = zero ? NULL : add_candidate(x, no_t[what - BLOCK_DWQ], first, false);
+    for (int t = 0; t < T; t++) {
+        const bool has_name = t < T - 1 && (t > 0 || !zero);
+        double *one = has_name ? add_candidate(x, alone[t], sum, false) : NULL;
+        for (int k = 0; k < rows; k++)
+            for (int j = 0; j < n; j++) {
+                const double *of_X = b->at[X] + k, *of_dZ = b->at[dZ] + j;
+                if (one) one[k * n + j] = of_X[t * rows] * of_dZ[t * n];
+                X_0[k * n + j] += of_X[0] * of_dZ[t * n];
+                if (dZ_0) dZ_0[k * n + j] += of_X[t * rows] * of_dZ[0];
+            }
+    }
+}
+
 /* The loop over the columns of all heads goes to D, or to Dv. */
 static void add_head_0_of_dW(matrix *x, const block *b, block_name what)
 {
@@ -756,6 +786,10 @@ static void grade_dW(grading *g, const script *s, int call, int buffer, const to
     else
         add_values(&x, "X by columns", by_columns, false, other->at[what]);
     block_close(other);
+    if (what == BLOCK_DWQ)
+        add_values(&x, "dW_k taken for dW_q", "dW_q is X^T dK in place of X^T dQ.", false,
+                   of->b->at[BLOCK_DWK]);
+    add_tokens_of_dW(&x, of->b, what);
     if (what != BLOCK_DWO) add_head_0_of_dW(&x, of->b, what);
     if (what == BLOCK_DWV)
         add_narrow_dW(&x, of->b, what, of->b->p.H * of->b->p.D, of->b->p.H * of->b->p.D, D_for_Dv);
