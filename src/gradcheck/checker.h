@@ -28,6 +28,13 @@ typedef struct { /* one comparison: along an element, or along a direction */
     bool swept, at_kink;
 } at_probe;
 
+typedef struct { /* pairs of runs at the same x */
+    ptrdiff_t pairs, differ;
+    double worst; /* the largest difference beyond rounding, in units of the largest value; or 0 */
+    ptrdiff_t at; /* which element it is of, */
+    double once, again;
+} at_repeats;
+
 /* dy = J v at x, exactly; false if that can't be had. */
 typedef bool at_exact_fn(const double *x, const double *v, double *dy, void *ctx);
 
@@ -69,6 +76,18 @@ at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, a
                                        void *ctx, at_gradcheck_options options);
 /* A rule is broken: the report says so.  Returns true. */
 bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should);
+
+/* "x[109]", or, if it is in a part that has a name, "\"weight\" at [3]": the report's `where`. */
+void at_name_element(at_checker *c, const char *vector, ptrdiff_t i);
+
+/* ------------------------------------------------------------------ the same again: repeats.c ---- */
+
+/* Do forward, or backward, give other values when they run again, by more than rounding?  The
+ * report says so then. */
+bool at_forward_races(at_checker *c);
+bool at_backward_races(at_checker *c);
+/* The same at the end of the check, beside y0 and a. */
+bool at_has_changed(at_checker *c);
 
 /* ------------------------------------------------------------------ n and its bound: differences.c */
 

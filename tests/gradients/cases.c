@@ -115,8 +115,9 @@ at_gradcheck_report at_case_check(const at_case *c, int order)
     at_tape *t = at_open(ATTIC_F64, (uint64_t)c->seed + 1);
     int n = at_case_inputs(t, c, in);
     if (n >= 0)
-        r = at_gradcheck(t, c->f, in, n, c->ctx,
-                         (at_gradcheck_options){.directions = c->directions, .order = order});
+        r = at_gradcheck(
+            t, c->f, in, n, c->ctx,
+            (at_gradcheck_options){.directions = c->directions, .order = order, .runs = 2});
     at_close(t);
     return r;
 }
