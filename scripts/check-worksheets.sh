@@ -119,15 +119,17 @@ grep -q 'the id of another folder: ada' "$work/said" || fail "somebody answers f
 printf 'id,state,points,of,E1,E1 state\n"M\303\274ller, Zo\303\253","ok",4.5,5,4.5,"5 of 5; late"\n"? =1+1","unreadable id",0,5,0,""\n"ada","ok; other files: 1",5,5,5,"5 of 5"\n' \
     >"$work/grades.csv"
 sheets --grades "$work/grades.csv" "$work/ada.csv"
-cat >"$work/joined" <<'END'
+cat >"$work/joined" <<END
 id,exercises,of exercises,exercises state,worksheet,of worksheet,worksheet state
 "Müller, Zoë",4.5,5,"ok",0,30,"nothing submitted"
+"$longest",,,"not in grades.csv",0,30,"nothing submitted"
 "ada",5,5,"ok; other files: 1",30,30,"ok"
 "bob",,,"not in grades.csv",0,30,"nothing submitted"
+"id",,,"not in grades.csv",0,30,"nothing submitted"
 "x<i>&",,,"not in grades.csv",0,30,"nothing submitted"
 "? =1+1",0,5,"unreadable id",,,"unknown id"
 END
-diff "$work/joined" "$work/out/points.csv" && grep -q 'in one of the two tables alone: 3$' "$work/said" || fail "exercises and worksheets are not joined: $(cat "$work/said")"
+diff "$work/joined" "$work/out/points.csv" && grep -q 'in one of the two tables alone: 5$' "$work/said" || fail "exercises and worksheets are not joined: $(cat "$work/said")"
 printf 'id,state,points,of\nada,ok,five,5\n' >"$work/no_grades"
 sed 1d "$work/grades.csv" >"$work/no_header"
 for arguments in "--grades $work/no_header $work/ada.csv" "--grades $work/no_grades $work/ada.csv" "--grades $work/none $work/ada.csv" "--grades $work/grades.csv"; do
