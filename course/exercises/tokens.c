@@ -234,7 +234,7 @@ static void add_narrow(matrix *x, const block *b, block_name what, char sentence
                  T * n, rest ? "are not 0" : "were written", block_texts[what].name, D, D);
         double *to =
             add_candidate(x, what == BLOCK_V ? "Dv for H Dv" : "D for H D", sentence[rest], false);
-        for (int e = T * width; e < T * n; e++) to[e] = rest ? 0 : NAN;
+        for (int e = T * width; e < T * n; e++) to[e] = rest ? 0 : (double)NAN;
         for (int t = 0; t < T; t++)
             for (int j = 0; j < width; j++)
                 for (int k = 0; k < C; k++)
