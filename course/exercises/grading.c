@@ -90,8 +90,7 @@ static bool grade_pattern(grade *q, ptrdiff_t n, const double *got)
     if (found == 0) return false;
     q->kind = VERDICT_WRONG;
     snprintf(q->text, sizeof q->text,
-             "in %td of %td elements is what a local array held before anything was written to it",
-             found, n);
+             "%td of %td elements come from a local array that was not written there", found, n);
     return true;
 }
 
@@ -156,7 +155,7 @@ bool has_reason(const grade *q)
 {
     return q->text[0] == '"' || strncmp(q->text, "it follows", 10) == 0 ||
            strncmp(q->text, "NaN", 3) == 0 || strncmp(q->text, "nothing", 7) == 0 ||
-           strstr(q->text, "a local array held");
+           strstr(q->text, "from a local array");
 }
 
 void grade_follows(grade *q, bool follows, const char *from)

@@ -96,16 +96,21 @@ static const char *const order_names[ORDERS] = {"right",
                                                 "with heads exchanged",
                                                 "with H and T exchanged",
                                                 "columns for rows"};
-static const char *const order_sentences[ORDERS] = {
-    "",
-    "The memory of one shape is read as if it had the other shape already.",
-    ("Element d of head h is taken to be column d H + h, but the elements of a head lie side by "
-     "side."),
-    "The heads are counted from the other end.",
-    "H and T have changed places; so they do where split_heads merges, or merge_heads splits.",
-    ("Head h begins at column h D, but its rows lie H D apart there, and they were read or written "
-     "D apart."),
-};
+static const char side_by_side[] = "Element d of head h is taken to be column d H + h, but the "
+                                   "elements of a head lie side by side.",
+                  other_end[] = "The heads are counted from the other end.";
+/* To merge, to split */
+static const char *const order_sentences[ORDERS][2] = {
+    [ORDER_MEMORY] = {"The heads were copied as they lie: [H,T,D] was taken to be [T,H D].",
+                      "The merged matrix was copied as it lies: [T,H D] was taken to be [H,T,D]."},
+    [ORDER_INTERLEAVED] = {side_by_side, side_by_side},
+    [ORDER_EXCHANGED] = {other_end, other_end},
+    [ORDER_SIZES] = {"H and T have changed places, as when merge_heads is called to split.",
+                     "H and T have changed places, as when split_heads is called to merge."},
+    [ORDER_COLUMNS] = {"Head h begins at column h D, but its rows lie H D apart there, and they "
+                       "were written D apart: merge.",
+                       "Head h begins at Q + h D, but its rows lie H D apart there, and they were "
+                       "read D apart: split first."}};
 
 /* Where element (h, t, d) of the heads lies in the merged matrix, for those that believe so.  With columns
  * for rows, several elements lie in one place, and none in others. */
@@ -379,7 +384,7 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
     for (int e = 0; e < n * T * D; e++) x.terms[e] = fabs(x.right[e]);
     for (head_order k = ORDER_MEMORY; k < ORDERS; k++)
         reorder(k, to_heads, n, T, D, from,
-                add_candidate(&x, order_names[k], order_sentences[k], false));
+                add_candidate(&x, order_names[k], order_sentences[k][to_heads], false));
     if (!to_heads) add_sums_of_heads(&x, n, T, D, x.right);
     grade *q = judge_matrix(g, s, call, buffer, &x, &v);
     if (is_shown(q, &v)) say_moved(p, to_heads, from, &v, sizeof q->arithmetic, q->arithmetic);
@@ -429,16 +434,11 @@ typedef struct {
 static void say_order(head_order split, head_order merge, size_t size, char *name,
                       const char **sentence)
 {
-    static const char read_so[] = "Head h begins at Q + h D, but its rows lie H D apart there, and "
-                                  "a head reads them D apart: split first.",
-                      written_so[] = "Head h begins at column h D, but its rows lie H D apart "
-                                     "there, and a head writes them D apart: merge afterwards.";
     const head_order worse = split ? split : merge;
-    *sentence = order_sentences[worse];
+    *sentence = order_sentences[worse][split != ORDER_RIGHT];
     snprintf(name, size, "%s%s%s %s", split ? "split" : "", split && merge ? " and " : "",
              merge ? "merged" : "", order_names[worse]);
-    if (worse != ORDER_COLUMNS) return;
-    *sentence = split ? read_so : written_so; /* nothing was split or merged */
+    if (worse != ORDER_COLUMNS) return; /* nothing was split or merged */
     snprintf(name, size, "%s", order_names[worse]);
 }
 
@@ -793,7 +793,7 @@ static void grade_dW(grading *g, const script *s, int call, int buffer, const to
     if (what != BLOCK_DWO) add_head_0_of_dW(&x, of->b, what);
     if (what == BLOCK_DWV)
         add_narrow_dW(&x, of->b, what, of->b->p.H * of->b->p.D, of->b->p.H * of->b->p.D, D_for_Dv);
-    add_values(&x, "last position only, and overwritten",
+    add_values(&x, "last token only, and overwritten",
                "dW itself is set, not added to, in the loop over the tokens.", true,
                of->wrong[BLOCK_DW_LAST_POSITION]->at[what]);
     add_overwritten(&x);

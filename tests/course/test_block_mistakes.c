@@ -71,9 +71,9 @@ START_TEST(mistakes_give_the_values_of_dW_k_on_paper)
                                     {"dW_q taken for dW_k", -4.7460},
                                     {"heads of dQ, dK, dV exchanged", -1.4941},
                                     {"first head only", 0},
-                                    {"last position only", .3516},
+                                    {"last token only", .3516},
                                     {"dW transposed", .7690},
-                                    {"mean over positions", 3.0468},
+                                    {"mean over tokens", 3.0468},
                                     {"dO split in the wrong order", 4.3944},
                                     {"W_o for W_o^T", 4.5702},
                                     {"heads of dO exchanged", 6.1522},
@@ -86,8 +86,8 @@ START_TEST(mistakes_give_the_values_of_dW_o_on_paper)
 {
     static const paper_value x01[] = {
         {"right", 1.1},
-        {"last position only", 0},
-        {"mean over positions", .3667},
+        {"last token only", 0},
+        {"mean over tokens", .3667},
         {"dW transposed", 2},
         {"O merged in the wrong order", 1.2},
         {"heads of O exchanged", .4},
@@ -95,8 +95,8 @@ START_TEST(mistakes_give_the_values_of_dW_o_on_paper)
         {"X for O in dW_o", 2},
     };
     static const paper_value x10[] = {{"right", 2},
-                                      {"last position only", 1.2},
-                                      {"mean over positions", .6667},
+                                      {"last token only", 1.2},
+                                      {"mean over tokens", .6667},
                                       {"dW transposed", 1.1},
                                       {"O merged in the wrong order", 1.2},
                                       {"heads of O exchanged", .4},
