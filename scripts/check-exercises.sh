@@ -191,10 +191,13 @@ ends 1 '"step of dP" ([0-9.]*), "step of dS" (' "$wrong"/e8_two_red_checks.c
 case $compile in *-fsanitize*)
     line=$(grep -n 'Dv % zero' "$wrong"/e5_divides_by_zero.c | cut -d: -f1)
     ends 1 "(e5_divides_by_zero.c:$line)" "$wrong"/e5_divides_by_zero.c
+    ends 1 'V\[[0-9]*\], but V has [0-9]* elements, 0 to [0-9]*; or was it O' --seed 1 "$wrong"/e10_reads_before_O.c
     if ! $CC --version | grep -q clang; then
+        line=$(grep -n 'O - 2' "$wrong"/e10_reads_before_O.c | cut -d: -f1)
+        ends 1 "(e10_reads_before_O.c:[0-9]*, called in line $line)" --seed 1 "$wrong"/e10_reads_before_O.c
         line=$(grep -n 'dA\[' "$wrong"/e2_writes_past_the_end.c | cut -d: -f1)
         ends 1 "(e2_writes_past_the_end.c:$line)" "$wrong"/e2_writes_past_the_end.c
-        ends 1 '(e1_calls_itself.c:[0-9]*)' "$wrong"/e1_calls_itself.c
+        ends 1 '(e1_calls_itself.c:[0-9]*, called in line [0-9]*)' "$wrong"/e1_calls_itself.c
     fi ;;
 esac
 ends 1 'seed 5: N = ' --seed 5 "$wrong"/e3_no_delta.c

@@ -228,23 +228,34 @@ static bool is_output(const script *s, int buffer)
     return false;
 }
 
+/* An answer that an access was outside of a buffer, x[2], or else x[5], of its element x[3] or x[6] */
+static void say_outside(script *s, const double *x)
+{
+    static const char *const how[] = {"read or wrote", "read", "wrote"};
+    const bool written = x[4] > 0, either = x[5] >= 0 && x[5] < s->buffers;
+    const bool other = either && written && !is_output(s, (int)x[2]) && is_output(s, (int)x[5]);
+    const int k = (int)x[other ? 5 : 2];
+    const bool only_read = x[4] == 0 && !is_output(s, k); /* += reads before it writes */
+    const char *what = how[written ? 2 : only_read ? 1 : 0];
+    char or_else[80] = "";
+    if (either && !other)
+        snprintf(or_else, sizeof or_else, "; or was it %s[%.0f]?", s->buffer[(int)x[5]].name, x[6]);
+    if (k >= 0 && k < s->buffers)
+        snprintf(s->failure, sizeof s->failure,
+                 "%s outside of an array: %s[%.0f], but %s has %td elements, 0 to %td%s", what,
+                 s->buffer[k].name, x[other ? 6 : 3], s->buffer[k].name, s->buffer[k].n,
+                 s->buffer[k].n - 1, or_else);
+    else
+        snprintf(s->failure, sizeof s->failure, "%s outside of an array of your own", what);
+}
+
 /* One answer of n numbers; false: it is none that was asked for. */
 static bool take_answer(script *s, double nonce, const double *x, size_t n, size_t *used)
 {
-    static const char *const how[] = {"read or wrote", "read", "wrote"};
     if (n < REPLY_HEADER || x[0] != nonce) return false;
     *used = REPLY_HEADER;
     if (x[1] == TAG_OUTSIDE) {
-        int k = (int)x[2];
-        bool only_read = x[4] == 0 && !is_output(s, k); /* += reads before it writes */
-        const char *what = how[x[4] > 0 ? 2 : only_read ? 1 : 0];
-        if (k >= 0 && k < s->buffers)
-            snprintf(s->failure, sizeof s->failure,
-                     "%s outside of an array: %s[%.0f], but %s has %td elements, 0 to %td", what,
-                     s->buffer[k].name, x[3], s->buffer[k].name, s->buffer[k].n,
-                     s->buffer[k].n - 1);
-        else
-            snprintf(s->failure, sizeof s->failure, "%s outside of an array of your own", what);
+        say_outside(s, x);
         return true;
     }
     if (x[1] == TAG_STACK || x[1] == TAG_CRASH || x[1] == TAG_FORK) {
@@ -322,6 +333,19 @@ static const char *place_in(const char *report, const char *file, int *length)
         return at;
     }
     return NULL;
+}
+
+/* The line of the file that called this place: that of the next frame of the same trace; 0: it was not called there */
+static int caller_in(const char *place, const char *file)
+{
+    int length;
+    const char *frame = place + strcspn(place, "\n");
+    frame += strspn(frame, "\n ");
+    const char *caller = *frame == '#' ? place_in(frame, file, &length) : NULL;
+    if (!caller || memchr(frame, '\n', (size_t)(caller - frame))) return 0;
+    const char *line = caller + length;
+    while (isdigit((unsigned char)line[-1])) line--;
+    return (int)strtol(line, NULL, 10);
 }
 
 /* What UndefinedBehaviorSanitizer says: what happened there. */
@@ -419,7 +443,12 @@ static bool run_once(const char *program, const char *file, const char *folder, 
     int length = 0;
     const char *place = s->failure[0] ? place_in(report, file, &length) : NULL;
     const size_t used = strlen(s->failure);
-    if (place) snprintf(s->failure + used, sizeof s->failure - used, " (%.*s)", length, place);
+    const int caller = place ? caller_in(place, file) : 0;
+    if (caller)
+        snprintf(s->failure + used, sizeof s->failure - used, " (%.*s, called in line %d)", length,
+                 place, caller);
+    else if (place)
+        snprintf(s->failure + used, sizeof s->failure - used, " (%.*s)", length, place);
     *report = 0;
     keep_printed(s, text);
     free(a.bytes);

@@ -9,14 +9,16 @@
  *     CALL    function  n  argument_1 ... argument_n      a buffer is meant by its number
  *             m  buffer_1 ... buffer_m                    what the call may write
  *
- * The runner answers each call with six numbers and the contents of these m buffers:
+ * The runner answers each call with seven numbers and the contents of these m buffers:
  *
- *     nonce  REPLY  call  blanks reached (bit n: BLANK(n))  value returned  how many follow
+ *     nonce  REPLY  call  blanks reached (bit n: BLANK(n))  value returned  how many follow  0
  *
  * and what cannot go on with
  *
- *     nonce  OUTSIDE  buffer (-1: none)  element  1 written, 0 read, -1 unknown  0
- *     nonce  STACK, CRASH or FORK  0 0 0 0
+ *     nonce  OUTSIDE  buffer (-1: none)  element  1 written, 0 read, -1 unknown  buffer or -1  element
+ *     nonce  STACK, CRASH or FORK  0 0 0 0 0
+ *
+ * Between two arrays it may be meant as an element of either: then the second one is what it may be as well.
  *
  * A runner without AddressSanitizer ends with EXIT_OTHER_END where arrays ended at a page: it wants
  * to be run again, with arrays that begin at one.
@@ -37,7 +39,7 @@ enum {
     TAG_FORK,
     TAG_FLOATS
 };
-enum { REPLY_HEADER = 6, MAX_BUFFERS = 200, MAX_POINTS = 16 };
+enum { REPLY_HEADER = 7, MAX_BUFFERS = 200, MAX_POINTS = 16 };
 enum { EXIT_BAD_INPUT = 78, EXIT_NO_ANSWER = 79, EXIT_OTHER_END = 80 };
 
 /* The functions of the exercises, in their order */

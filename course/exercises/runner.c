@@ -91,7 +91,7 @@ static void answer(const double *x, size_t n)
 
 static void answer_event(int tag, double a, double b, double c)
 {
-    double x[REPLY_HEADER] = {nonce, tag, a, b, c, 0};
+    double x[REPLY_HEADER] = {nonce, tag, a, b, c, 0, 0};
     answer(x, REPLY_HEADER);
 }
 
@@ -115,21 +115,43 @@ static const char *end_of(const buffer *b)
     return (const char *)b->data + (size_t)b->n * b->width;
 }
 
-/* An access to this address that was not allowed: which array lies nearest, within a page? */
-static void answer_outside(const char *address, int written)
+/* The array that ends nearest before this address, or begins nearest after it; -1: none within a page */
+static int nearest_array(const char *address, bool before, ptrdiff_t *distance)
 {
-    ptrdiff_t nearest = 4096;
     int which = -1;
-    double element = 0;
+    *distance = 4096;
     for (int k = 0; k < buffer_count; k++) {
         const char *first = buffers[k].data, *end = end_of(&buffers[k]);
-        ptrdiff_t off = address < first ? first - address : address - end + 1;
-        if (off >= nearest) continue;
-        nearest = off;
+        const ptrdiff_t off = before ? address - end + 1 : first - address;
+        if (off <= 0 || off >= *distance) continue;
+        *distance = off;
         which = k;
-        element = floor((double)(address - first) / (double)buffers[k].width);
     }
-    answer_event(TAG_OUTSIDE, which, element, written);
+    return which;
+}
+
+static double element_at(const char *address, int which)
+{
+    const char *first = which < 0 ? address : buffers[which].data;
+    return floor((double)(address - first) / (which < 0 ? 1 : (double)buffers[which].width));
+}
+
+/* An access to this address that was not allowed: beside which array is it?  Who gets outside does so past the end, most
+ * often; so if the next array is nearer, but one ends no farther away than red zones are long, it may be either. */
+static void answer_outside(const char *address, int written)
+{
+    ptrdiff_t past, ahead;
+    int which = nearest_array(address, true, &past), other = nearest_array(address, false, &ahead);
+    if (past > 512 && ahead < past) which = other;
+    if (past > 512 || past <= ahead || which == other) other = -1;
+    const double x[REPLY_HEADER] = {nonce,
+                                    TAG_OUTSIDE,
+                                    which,
+                                    element_at(address, which),
+                                    written,
+                                    other,
+                                    element_at(address, other)};
+    answer(x, REPLY_HEADER);
 }
 
 #ifdef WITH_ASAN
