@@ -108,9 +108,9 @@ static const char *const order_sentences[ORDERS][2] = {
     [ORDER_SIZES] = {"H and T have changed places, as when merge_heads is called to split.",
                      "H and T have changed places, as when split_heads is called to merge."},
     [ORDER_COLUMNS] = {"Head h begins at column h D, but its rows lie H D apart there, and they "
-                       "were written D apart: merge.",
+                       "were written D apart: they are not merged.",
                        "Head h begins at Q + h D, but its rows lie H D apart there, and they were "
-                       "read D apart: split first."}};
+                       "read D apart: they are not split."}};
 
 /* Where element (h, t, d) of the heads lies in the merged matrix, for those that believe so.  With columns
  * for rows, several elements lie in one place, and none in others. */
