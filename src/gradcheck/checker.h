@@ -82,6 +82,7 @@ void at_name_element(at_checker *c, const char *vector, ptrdiff_t i);
 
 /* ------------------------------------------------------------------ the same again: repeats.c ---- */
 
+enum { ATTIC_MOST_RUNS = 1000 };
 /* Do forward, or backward, give other values when they run again, by more than rounding?  The
  * report says so then. */
 bool at_forward_races(at_checker *c);

@@ -468,8 +468,9 @@ at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, a
     r->order = options.order;
     if (n < 0 || m < 0)
         snprintf(r->reason, sizeof r->reason, "n = %td and m = %td can't be negative", n, m);
-    else if (options.runs < 0)
-        snprintf(r->reason, sizeof r->reason, "runs is %d, but must be 0 or more", options.runs);
+    else if (options.runs < 0 || options.runs > ATTIC_MOST_RUNS)
+        snprintf(r->reason, sizeof r->reason, "runs is %d, but must be 0 to %d", options.runs,
+                 ATTIC_MOST_RUNS);
     else if (!forward || !vjp || (!x && n > 0))
         snprintf(r->reason, sizeof r->reason, "forward, vjp or x is NULL");
     if (r->reason[0]) return *r;

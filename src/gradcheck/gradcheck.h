@@ -92,8 +92,8 @@ typedef struct {
     int directions;
     int order; /* 2: checks the gradient of the gradient, see at_gradcheck; 0 and 1: the gradient */
     double tolerance; /* 0: 1e-7, in float 1e-4; and 1e-10 for e */
-    int runs; /* of forward and of backward at the same x, all of which must be alike, at each of
-               * 8 points: 0 is 12, which sees that 5 % of the runs are wrong in 99 of 100 checks */
+    int runs; /* of forward and of backward at the same x, which must be alike, at each of 8 points:
+               * at most 1000.  0 is 12: if 5 % of the runs are wrong, 99 of 100 checks see it. */
     uint64_t seed;
     at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
     const at_gradcheck_part
