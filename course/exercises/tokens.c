@@ -393,20 +393,24 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
 
 /* ------------------------------------------------------------------ heads --------------------- */
 
-/* The heads of b, as they are where Q, K, V and dO are split in this order; head 0 for all: every head gets
- * what belongs to the first one. */
-static steps *split_so(const block *b, head_order order, bool head_0_for_all)
+/* What is split */
+static const struct {
+    block_name from;
+    steps_name to;
+} inputs[] = {{BLOCK_Q, STEPS_Q}, {BLOCK_K, STEPS_K}, {BLOCK_V, STEPS_V}, {BLOCK_DO, STEPS_DO}};
+enum { INPUTS = 4, ALL_INPUTS = (1 << INPUTS) - 1 };
+
+/* The heads of b, as they are where these of Q, K, V and dO (bit k: inputs[k]) are split in this order; head 0 for
+ * all: every head gets what belongs to the first one. */
+static steps *split_so(const block *b, head_order order, unsigned these, bool head_0_for_all)
 {
-    static const struct {
-        block_name from;
-        steps_name to;
-    } inputs[] = {{BLOCK_Q, STEPS_Q}, {BLOCK_K, STEPS_K}, {BLOCK_V, STEPS_V}, {BLOCK_DO, STEPS_DO}};
     steps *a = need(steps_copy(b->heads));
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < INPUTS; k++) {
         const int *dim = a->dim[inputs[k].to];
         double *to = a->at[inputs[k].to];
         const size_t head = (size_t)dim[1] * (size_t)dim[2];
-        reorder(order, true, dim[0], dim[1], dim[2], b->at[inputs[k].from], to);
+        reorder(these >> k & 1 ? order : ORDER_RIGHT, true, dim[0], dim[1], dim[2],
+                b->at[inputs[k].from], to);
         for (int h = 1; h < dim[0] && head_0_for_all; h++)
             memcpy(to + (size_t)h * head, to, head * sizeof *to);
     }
@@ -426,7 +430,7 @@ static void merged_so(const block *b, const steps *a, head_order order, block_na
 
 /* Names such as "split in the wrong order" must live as long as the candidates. */
 typedef struct {
-    char name[3 * ORDERS][60];
+    char name[3 * ORDERS + 2 * INPUTS][60];
     int n;
 } order_texts;
 
@@ -442,45 +446,57 @@ static void say_order(head_order split, head_order merge, size_t size, char *nam
     snprintf(name, size, "%s", order_names[worse]);
 }
 
+/* What these heads give; they are closed. */
+static void add_heads(matrix *x, const block *b, block_name what, steps *a, head_order merge,
+                      const char *name, const char *sentence)
+{
+    if (what <= BLOCK_O) steps_forward(a, STEPS_R);
+    if (what > BLOCK_O) steps_backward(a);
+    merged_so(b, a, merge, what, add_candidate(x, name, sentence, false));
+    steps_close(a);
+}
+
 static void add_order(matrix *x, const tokens *of, block_name what, order_texts *texts,
                       head_order split, head_order merge)
 {
-    const bool forward = what == BLOCK_P || what == BLOCK_O;
     const char *sentence;
     char *name = texts->name[texts->n++];
     say_order(split, merge, sizeof texts->name[0], name, &sentence);
-    steps *a = split_so(of->b, split, false);
-    if (forward) steps_forward(a, STEPS_R);
-    if (!forward) steps_backward(a);
-    merged_so(of->b, a, merge, what, add_candidate(x, name, sentence, false));
-    steps_close(a);
+    add_heads(x, of->b, what, split_so(of->b, split, ALL_INPUTS, false), merge, name, sentence);
+}
+
+/* One alone of what is split, which was copied as it lies, or read as columns */
+static void add_order_of_one(matrix *x, const tokens *of, block_name what, order_texts *texts,
+                             int input, head_order split)
+{
+    const char *of_one = block_texts[inputs[input].from].name;
+    char *name = texts->name[texts->n++];
+    snprintf(name, sizeof texts->name[0],
+             split == ORDER_COLUMNS ? "columns for rows in %s" : "%s split in the wrong order",
+             of_one);
+    add_heads(x, of->b, what, split_so(of->b, split, 1u << input, false), ORDER_RIGHT, name,
+              order_sentences[split][1]);
 }
 
 /* Every head is called with what belongs to the first one: all of it; or P alone, in the backward. */
 static void add_head_0(matrix *x, const block *b, block_name what, bool all)
 {
-    steps *a = split_so(b, ORDER_RIGHT, all);
+    steps *a = split_so(b, ORDER_RIGHT, 0, all);
     const size_t head = (size_t)b->p.T * (size_t)b->p.T;
     double *P = a->at[STEPS_P];
     for (int h = 1; h < b->p.H && !all; h++)
         for (int k = STEPS_P; k <= STEPS_A; k++)
             memcpy(a->at[k] + (size_t)h * head, P, head * sizeof *P);
-    if (what <= BLOCK_O) steps_forward(a, STEPS_R);
-    if (what > BLOCK_O) steps_backward(a);
-    merged_so(
-        b, a, ORDER_RIGHT, what,
-        add_candidate(x, all ? "head 0 for all" : "P of head 0 for all",
-                      all ? "Every head gets what belongs to the first one: head h of Q and K "
-                            "begins at h T D, of V at h T Dv."
-                          : "Every head gets the P of the first one: head h begins at h T T.",
-                      false));
-    steps_close(a);
+    add_heads(x, b, what, a, ORDER_RIGHT, all ? "head 0 for all" : "P of head 0 for all",
+              all ? "Every head gets what belongs to the first one: head h of Q and K begins at "
+                    "h T D, of V at h T Dv."
+                  : "Every head gets the P of the first one: head h begins at h T T.");
 }
 
 /* Q and K exchanged, or the scale left out, in the call of a head */
 static void add_call(matrix *x, const block *b, block_name what, bool exchanged)
 {
-    steps *a = split_so(b, ORDER_RIGHT, false), with = *a;
+    steps *a = split_so(b, ORDER_RIGHT, 0, false), with = *a;
     if (exchanged) with.at[STEPS_Q] = a->at[STEPS_K], with.at[STEPS_K] = a->at[STEPS_Q];
     if (!exchanged) with.c = 1;
     if (what <= BLOCK_O) steps_forward(&with, STEPS_R);
@@ -506,6 +522,11 @@ static void grade_heads(grading *g, const script *s, int call, int buffer, const
         if (what == BLOCK_P) continue;
         add_order(&x, of, what, &texts, ORDER_RIGHT, k);
         add_order(&x, of, what, &texts, k, k);
+    }
+    for (int k = 0; k < INPUTS && what != BLOCK_DV; k++) {
+        if (what <= BLOCK_O && inputs[k].from == BLOCK_DO) continue;
+        add_order_of_one(&x, of, what, &texts, k, ORDER_COLUMNS);
+        if (inputs[k].from != BLOCK_DO) add_order_of_one(&x, of, what, &texts, k, ORDER_MEMORY);
     }
     add_head_0(&x, of->b, what, true);
     if (what > BLOCK_O) add_head_0(&x, of->b, what, false);
