@@ -231,19 +231,51 @@ static void copy_answers(const steps *from, steps *to)
     memcpy(to->at[STEPS_A], from->at[STEPS_P], (size_t)steps_size(from, STEPS_P) * sizeof(double));
 }
 
-static sheet_verdict sheet_judge(double answer, double right, double follows, double mistaken[],
-                                 const mistake *m)
+/* Has this row of P or dP a right number other than 0, or no wrong one?  Who writes 0 has often
+ * computed nothing. */
+static bool row_counts(const sheet_verdict *verdicts, steps_name what, int row)
 {
+    int asked, e;
+    bool wrong = false;
+    for (int k = 0; k < worksheet_cells(); k++) {
+        worksheet_cell(k, &asked, &e);
+        if (worksheet_asked[asked] != what || e / SHEET_N != row) continue;
+        const sheet_verdict *v = &verdicts[k];
+        if (v->state == SHEET_RIGHT && fabs(v->right) > allowed) return true;
+        wrong |= v->state != SHEET_RIGHT && v->state != SHEET_MISSING;
+    }
+    return !wrong;
+}
+
+/* May this cell count by what it follows from: the rows of P and dP that it is computed from? */
+static bool may_follow(const sheet_verdict *verdicts, int asked, int e)
+{
+    const steps_name what = worksheet_asked[asked];
+    const bool from_dP = what == STEPS_DELTA || what == STEPS_DS;
+    if (what == STEPS_P || what == STEPS_DP) return true; /* they follow from what is given */
+    for (int row = 0; row < SHEET_T; row++) {
+        if (what != STEPS_DV && row != e / sheet_columns(asked)) continue;
+        if (!row_counts(verdicts, STEPS_P, row)) return false;
+        if (from_dP && !row_counts(verdicts, STEPS_DP, row)) return false;
+    }
+    return true;
+}
+
+static sheet_verdict sheet_judge(double answer, double right, double follows, bool counts,
+                                 double mistaken[], const mistake *m)
+{
+    const bool consistent = fabs(answer - follows) <= allowed;
     sheet_verdict v = {.state = SHEET_WRONG, .right = right};
     if (isnan(answer))
         v.state = SHEET_MISSING;
     else if (fabs(answer - right) <= allowed)
         v.state = SHEET_RIGHT;
-    else if (fabs(answer - follows) <= allowed)
+    else if (consistent && counts)
         v.state = SHEET_FOLLOWS;
     else
         for (int k = 0; m[k] != MISTAKE_NONE && v.state == SHEET_WRONG; k++)
             if (fabs(answer - mistaken[k]) <= allowed) v.state = SHEET_NAMED, v.is = m[k];
+    if (consistent && v.state == SHEET_WRONG) v.state = SHEET_FROM_NOTHING;
     return v;
 }
 
@@ -265,8 +297,8 @@ bool worksheet_grade(const worksheet *w, const double *answers, sheet_verdict *v
             memory = memory && mistakes_backward(b, m[i]);
             mistaken[i] = b->at[what][e];
         }
-        verdicts[k] =
-            sheet_judge(answers[k], w->right->at[what][e], next->at[what][e], mistaken, m);
+        verdicts[k] = sheet_judge(answers[k], w->right->at[what][e], next->at[what][e],
+                                  may_follow(verdicts, asked, e), mistaken, m);
         if (!isnan(answers[k])) own->at[what][e] = answers[k];
     }
     steps_close(own);

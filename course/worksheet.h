@@ -36,8 +36,9 @@ int worksheet_find(
 typedef enum {
     SHEET_MISSING,
     SHEET_RIGHT,
-    SHEET_FOLLOWS, /* wrong, but right for what was answered before it: counted as right */
-    SHEET_NAMED,   /* what a mistake gives */
+    SHEET_FOLLOWS,      /* wrong, but right for what was answered before it: counted as right */
+    SHEET_FROM_NOTHING, /* the same, of a row of P or dP with no right number other than 0 */
+    SHEET_NAMED,        /* what a mistake gives */
     SHEET_WRONG
 } sheet_state;
 

@@ -185,9 +185,11 @@ bool worksheet_page(FILE *f, const worksheet *w, const char *id, bool with_answe
         put_asked(f, w, put_value);
         return put_mistakes(f, w) && fprintf(f, "</body></html>\n") > 0;
     }
-    fprintf(f, "<p>Two digits behind the point are enough; fractions such as 3/20 are welcome. "
-               "What follows from a wrong number and is right for it counts. If numbers go into "
-               "answers.csv: a line for each cell, the value last, as in <code>");
+    fprintf(f,
+            "<p>Two digits behind the point are enough; fractions such as 3/20 are welcome. "
+            "What follows from a wrong number and is right for it counts, if the rows of P and dP "
+            "behind it have a right number other than 0. If numbers go into "
+            "answers.csv: a line for each cell, the value last, as in <code>");
     put_text(f, roster_cell(id));
     fprintf(f, ",dS q0 k1,3/20</code>.</p>\n");
     put_asked(f, w, put_blank);

@@ -160,6 +160,7 @@ static const char *words_of(const sheet_verdict *v, const char *unread)
     switch (v->state) {
     case SHEET_RIGHT: return "right";
     case SHEET_FOLLOWS: return "follows from what is wrong before it: counts";
+    case SHEET_FROM_NOTHING: return "follows from a row with no right number: does not count";
     case SHEET_NAMED:
         snprintf(text, sizeof text, "%s: %s", mistakes_texts[v->is].name,
                  mistakes_texts[v->is].sentence);

@@ -96,6 +96,14 @@ has worksheets.csv '"Müller, Zoë","ok",0,30'
 grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/worksheets.csv" || fail "$(cat "$work/out/worksheets.csv")"
 grep -q '2 lines belong to no student' "$work/said" && grep -q 'unknown id: eve' "$work/said" || fail "a stranger is not mentioned"
 
+# A number in all cells gets the points of those that are so, and no more: nothing follows from it.
+for x in 1 0; do
+    sed "s/,[^,]*$/,$x/" "$work/ada.csv" >"$work/same.csv"
+    sheets "$work/same.csv"
+    has worksheets.csv "\"ada\",\"ok\",$(grep -cx $x "$work/numbers" || true),30"
+done
+has worksheets_cells.csv 'follows from a row with no right number: does not count'
+
 # As the sheet prints a minus, with blanks, with a decimal comma, and as a German Excel saves a table.
 printf 'id;cell;value\nada;P q0 k0;0,25\n"M\303\274ller, Zo\303\253";O q0 d0;-1,5\n' >"$work/german.csv"
 printf '"ada",P q0 k1, 3 / 20 \nada,O q0 d0,\342\210\2221.5\nada,O q0 d1,"0,8"\nbob, P q0 k0, "-1,5/3"\n' >"$work/typed.csv"

@@ -109,6 +109,72 @@ START_TEST(what_follows_from_a_wrong_answer_counts)
 }
 END_TEST
 
+/* The answers of somebody who has this in P q0 k0 and computes everything else from it */
+static void follow(const worksheet *w, double wrong, double answers[CELLS])
+{
+    steps *a = steps_copy(w->right);
+    ck_assert_ptr_nonnull(a);
+    a->at[STEPS_P][0] = a->at[STEPS_A][0] = wrong;
+    steps_forward(a, STEPS_A);
+    steps_backward(a);
+    for (int k = 0; k < CELLS; k++) {
+        int asked, e;
+        worksheet_cell(k, &asked, &e);
+        answers[k] = a->at[worksheet_asked[asked]][e];
+    }
+    steps_close(a);
+}
+
+static int cells_that(sheet_state are, const worksheet *w, const double *answers)
+{
+    sheet_verdict v[CELLS];
+    int n = 0;
+    ck_assert(worksheet_grade(w, answers, v));
+    for (int k = 0; k < CELLS; k++) n += v[k].state == are;
+    return n;
+}
+
+START_TEST(one_wrong_P_costs_one_cell)
+{
+    double answers[CELLS];
+    worksheet *w = worksheet_draw(7);
+    follow(w, w->right->at[STEPS_P][0] + 0.5, answers);
+    ck_assert_int_eq(judged(w, answers, "P q0 k0").state, SHEET_WRONG);
+    ck_assert_int_eq(judged(w, answers, "dS q0 k2").state, SHEET_FOLLOWS);
+    ck_assert_int_eq(cells_that(SHEET_RIGHT, w, answers) + cells_that(SHEET_FOLLOWS, w, answers),
+                     CELLS - 1);
+    worksheet_close(w);
+}
+END_TEST
+
+START_TEST(nothing_follows_from_one_number_in_all_cells)
+{
+    static const double same[] = {0, 1, (double)NAN};
+    double answers[CELLS];
+    for (uint64_t n = 1; n <= SHEETS; n++)
+        for (int i = 0; i < 3; i++) {
+            worksheet *w = worksheet_draw(n);
+            for (int k = 0; k < CELLS; k++) answers[k] = same[i];
+            ck_assert_int_eq(cells_that(SHEET_FOLLOWS, w, answers), 0);
+            ck_assert_int_eq(cells_that(SHEET_MISSING, w, answers), i == 2 ? CELLS : 0);
+            worksheet_close(w);
+        }
+}
+END_TEST
+
+/* A 0 that is right in dP does not make delta = 0 and dS = 0 follow from the zeros beside it. */
+START_TEST(zeros_from_dP_on_do_not_follow_from_each_other)
+{
+    double answers[CELLS];
+    for (uint64_t n = 1; n <= SHEETS; n++) {
+        worksheet *w = answered(n, answers);
+        for (int k = worksheet_find("dP q0 k0"); k < CELLS; k++) answers[k] = 0;
+        ck_assert_int_eq(cells_that(SHEET_FOLLOWS, w, answers), 0);
+        worksheet_close(w);
+    }
+}
+END_TEST
+
 START_TEST(an_empty_cell_is_missing_and_stops_nothing)
 {
     double answers[CELLS];
@@ -150,6 +216,8 @@ END_TEST
 
 SUITE(course_worksheet, right_answers_are_right_with_two_digits,
       probabilities_are_decimals_of_at_most_two_digits, a_mistake_is_named_from_any_cell,
-      what_follows_from_a_wrong_answer_counts, an_empty_cell_is_missing_and_stops_nothing,
+      what_follows_from_a_wrong_answer_counts, one_wrong_P_costs_one_cell,
+      nothing_follows_from_one_number_in_all_cells, zeros_from_dP_on_do_not_follow_from_each_other,
+      an_empty_cell_is_missing_and_stops_nothing,
       the_same_number_draws_the_same_sheet_and_another_one_another,
       cells_have_names_and_numbers_may_be_fractions)
