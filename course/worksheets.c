@@ -120,12 +120,34 @@ static const reply *owner_of(const char *path, const reply *r, int n)
     return NULL;
 }
 
+static bool can_be_read(const char *path)
+{
+    struct stat is;
+    return lstat(path, &is) == 0 && S_ISREG(is.st_mode) && access(path, R_OK) == 0;
+}
+
+/* A pattern that finds nothing comes as it is, and is no file: it ends the program, before anything is written.  So do
+ * files none of which can be read. */
+static void need_files(char **paths, int n)
+{
+    int readable = 0;
+    for (int k = 0; k < n; k++) {
+        struct stat is;
+        readable += can_be_read(paths[k]);
+        if (lstat(paths[k], &is) == 0) continue;
+        fprintf(stderr, "%s: %s; nothing was written\n", paths[k], strerror(errno));
+        exit(2);
+    }
+    if (readable) return;
+    fprintf(stderr, "worksheets: no file of answers can be read; nothing was written\n");
+    exit(2);
+}
+
 /* Lines of students that are not known, or not meant, are counted. */
 static int take_answers(const char *path, reply *r, int n)
 {
     const reply *owner = owner_of(path, r, n);
-    struct stat is;
-    if (lstat(path, &is) != 0 || !S_ISREG(is.st_mode) || access(path, R_OK) != 0) {
+    if (!can_be_read(path)) {
         fprintf(stderr, "%s: no file that can be read\n", path);
         return 0;
     }
@@ -344,6 +366,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "worksheets: --grades are joined with answers, and there are none\n");
         return 2;
     }
+    if (first < argc) need_files(argv + first, argc - first);
     const course_key key = course_key_read(key_file);
     roster ids = read_ids();
     if (first < argc)

@@ -122,7 +122,7 @@ cd "$OLDPWD"
 
 # The lines of docs/lecturer.md, on names and files as Moodle makes them
 sed -n '/^unzip -q submissions/,/^done$/p' docs/lecturer.md >"$work/moodle.sh"
-[ "$(wc -l <"$work/moodle.sh")" -eq 6 ] || fail "the lines for Moodle in docs/lecturer.md are not six"
+[ "$(wc -l <"$work/moodle.sh")" -eq 7 ] || fail "the lines for Moodle in docs/lecturer.md are not seven"
 if command -v zip >/dev/null && command -v unzip >/dev/null; then
     mkdir "$work/m"
     cd "$work/m"
@@ -131,6 +131,7 @@ if command -v zip >/dev/null && command -v unzip >/dev/null; then
         mkdir "$folder"
         echo "// $folder" >"$folder/e3_softmax.c"
     done
+    echo '1906,dS q0 k1,0' >'Hopper Grace_2345_assignsubmission_file_/answers.csv'
     touch -d '2026-11-30 12:00' ./Lovelace*/e3_softmax.c
     zip -qr submissions.zip ./*_
     rm -r ./*_
@@ -138,13 +139,13 @@ if command -v zip >/dev/null && command -v unzip >/dev/null; then
     printf '"Participant 12345","Lovelace, Ada",1815,ada@example.org,"Submitted for grading",\r\n' >>grading.csv
     printf '"Participant 2345","Grace Hopper",1906,grace@example.org,"Submitted for grading",\r\n' >>grading.csv
     printf '"Teilnehmer/in45",Emmy Noether,1882,,"Submitted for grading",\r\n"Participant 7",Eve,,eve@example.org,"No submission",\r\n' >>grading.csv
-    printf '# the class\n\nada@example.org\n1906\n1882\nthere@example.org\n' >ids.txt
+    printf '# the class\r\n\r\nada@example.org\r\n1906\r\n1882\r\nthere@example.org\r\n' >ids.txt
     sh "$work/moodle.sh" >"$work/said" 2>&1 || fail "the lines for Moodle: $(cat "$work/said")"
-    [ "$(find class -type f | sort | tr '\n' '|')" = 'class/1882/Noether Emmy_45_assignsubmission_file_/e3_softmax.c|class/1906/Hopper '\
-'Grace_2345_assignsubmission_file_/e3_softmax.c|class/ada@example.org/Lovelace Ada_12345_assignsubmission_file_/e3_softmax.c|' ] ||
+    [ "$(find class -type f | sort | tr '\n' ' ')" = \
+        'class/1882/e3_softmax.c class/1906/answers.csv class/1906/e3_softmax.c class/ada@example.org/e3_softmax.c ' ] ||
         fail "from Moodle: $(find class -type f)"
     grep -q 'not in ids.txt: .*Eve' "$work/said" && [ "$(wc -l <"$work/said")" -eq 1 ] || fail "who is not in ids.txt: $(cat "$work/said")"
-    [ "$(date -r class/ada*/*/e3_softmax.c +%F)" = 2026-11-30 ] || fail "the time of a submission is lost"
+    [ "$(date -r class/ada*/e3_softmax.c +%F)" = 2026-11-30 ] || fail "the time of a submission is lost"
     cd "$OLDPWD"
 else
     not_run "there is no zip and unzip: the lines for Moodle were not run"

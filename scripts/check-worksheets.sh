@@ -123,6 +123,14 @@ has worksheets.csv '"ada","nothing submitted",0,30'
 grep -q 'the id of another folder: ada' "$work/said" || fail "somebody answers for others"
 [ "$(grep -c 'no file that can be read' "$work/said")" -eq 2 ] || fail "a folder or a link is read"
 
+# A pattern that finds nothing, and files none of which can be read, are an error, and nothing is written.
+rm "$work/out/worksheets.csv"
+for files in "$work/ada.csv $work/*/none.csv" "$work/cyd/answers.csv $work/dan/answers.csv"; do
+    # shellcheck disable=SC2086
+    ! "$worksheets" --key "$work/key" --ids "$work/ids" --out "$work/out" $files >/dev/null 2>"$work/said" || fail "taken as answers: $files"
+    grep -q 'nothing was written' "$work/said" && [ ! -e "$work/out/worksheets.csv" ] || fail "without answers a table is written: $(cat "$work/said")"
+done
+
 # With the table of the exercises: a line for each student, and who is missing in one of the two is said.
 printf 'id,state,points,of,E1,E1 state\n"M\303\274ller, Zo\303\253","ok",4.5,5,4.5,"5 of 5; late"\n"? =1+1","unreadable id",0,5,0,""\n"ada","ok; other files: 1",5,5,5,"5 of 5"\n' \
     >"$work/grades.csv"
