@@ -108,15 +108,15 @@ static void take_answer(reply *r, const char *cell, const char *value)
     }
 }
 
-/* The file of one student, in a folder with his or her id, answers for nobody else. */
+/* Whose folder a file is in, at whatever depth: he or she answers for nobody else.  Of the folders on the path the first
+ * one that is an id counts, as a student may name folders within it. */
 static const reply *owner_of(const char *path, const reply *r, int n)
 {
-    const char *slash = strrchr(path, '/'), *begin = slash;
-    while (begin && begin > path && begin[-1] != '/') begin--;
-    for (int i = 0; slash && i < n; i++)
-        if (strlen(r[i].id) == (size_t)(slash - begin) &&
-            memcmp(r[i].id, begin, strlen(r[i].id)) == 0)
-            return &r[i];
+    for (const char *begin = path, *slash; (slash = strchr(begin, '/')); begin = slash + 1)
+        for (int i = 0; i < n; i++)
+            if (strlen(r[i].id) == (size_t)(slash - begin) &&
+                memcmp(r[i].id, begin, strlen(r[i].id)) == 0)
+                return &r[i];
     return NULL;
 }
 

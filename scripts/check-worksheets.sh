@@ -123,6 +123,12 @@ has worksheets.csv '"ada","nothing submitted",0,30'
 grep -q 'the id of another folder: ada' "$work/said" || fail "somebody answers for others"
 [ "$(grep -c 'no file that can be read' "$work/said")" -eq 2 ] || fail "a folder or a link is read"
 
+# So it is in a folder within it, whatever that is called.
+mkdir -p "$work/bob/ada/x"
+mv "$work/bob/answers.csv" "$work/bob/ada/x"
+sheets "$work"/bob/*/*/answers.csv
+has worksheets.csv '"ada","nothing submitted",0,30'
+
 # A pattern that finds nothing, and files none of which can be read, are an error, and nothing is written.
 rm "$work/out/worksheets.csv"
 for files in "$work/ada.csv $work/*/none.csv" "$work/cyd/answers.csv $work/dan/answers.csv"; do
