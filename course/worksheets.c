@@ -69,12 +69,20 @@ static void write_sheets(const course_key *key, const char *id)
     finish_file(f, path, worksheet_page(f, w, id, false));
     f = create(path, "private/", id, ".html");
     finish_file(f, path, worksheet_page(f, w, id, true));
-    f = create(path, "students/", id, "/answers.csv");
+    worksheet_close(w);
+}
+
+/* Somebody may have filled it in: one that is there is kept. */
+static void write_list(const char *id)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/students/%s/answers.csv", out, id);
+    if (access(path, F_OK) == 0) return;
+    FILE *f = create(path, "students/", id, "/answers.csv");
     fprintf(f, "id,cell,value\n");
     for (int k = 0; k < worksheet_cells(); k++)
         fprintf(f, "%s,%s,\n", roster_cell(id), worksheet_name(k));
     finish_file(f, path, true);
-    worksheet_close(w);
 }
 
 /* ------------------------------------------------------------------ answers ------------------- */
@@ -372,7 +380,7 @@ int main(int argc, char **argv)
     if (first < argc)
         grade_replies(&key, &ids, argv + first, argc - first);
     else
-        for (int k = 0; k < ids.n; k++) write_sheets(&key, ids.line[k]);
+        for (int k = 0; k < ids.n; k++) write_sheets(&key, ids.line[k]), write_list(ids.line[k]);
     if (first == argc) printf("%d sheets: %s/students, keys: %s/private\n", ids.n, out, out);
     roster_close(&ids);
     return finish(0);

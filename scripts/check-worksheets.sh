@@ -35,6 +35,13 @@ done
 [ "$(ls "$work/out/students" | tr '\n' ' ')" = "Müller, Zoë $longest ada bob id x<i>& " ] || fail "sheets of others: $(ls "$work/out/students")"
 ! cmp -s "$work/out/students/ada/worksheet.html" "$work/out/students/bob/worksheet.html" || fail "two students have one sheet"
 
+# Made again, sheets are the same, and a list that somebody has filled in stays.
+cp "$work/out/students/bob/worksheet.html" "$work/first"
+echo '"bob",P q0 k0,1/3' >"$work/out/students/bob/answers.csv"
+sheets
+cmp -s "$work/first" "$work/out/students/bob/worksheet.html" || fail "made again, a sheet is another one"
+[ "$(cat "$work/out/students/bob/answers.csv")" = '"bob",P q0 k0,1/3' ] || fail "made again, a list that was filled in is empty"
+
 grep -q 'For x&#60;i&#62;&#38;<' "$work/out/students/x<i>&/worksheet.html" || fail "an id is taken for HTML"
 
 # A sheet has room for who it is and for working, and says how a line of answers.csv looks.
