@@ -6,13 +6,13 @@
  *
  *     worksheets --key course.key --ids ids.txt --out folder answers.csv ...
  *
- * reads lines of answers, "ada,dS q0 k1,0.22", and writes worksheets.csv, a line for each student, and
- * worksheets_cells.csv, a line for each cell.  The sheets are drawn again from the key: nothing else is needed.  Of two
+ * reads lines of answers, "ada,dS q0 k1,0.22", and writes private/worksheets.csv, a line for each student, and
+ * private/worksheets_cells.csv, a line for each cell, with what is right.  The sheets are drawn again from the key: nothing else is needed.  Of two
  * lines for one cell the later one counts.
  *
  *     worksheets --key course.key --ids ids.txt --out folder --grades graded/grades.csv answers.csv ...
  *
- * writes points.csv as well: the points of the exercises and of the worksheet, a line for each student. */
+ * writes private/points.csv as well: the points of the exercises and of the worksheet, a line for each student. */
 #include "common/options.h"
 #include "roster.h"
 #include "worksheet_page.h"
@@ -279,7 +279,7 @@ static void join_grades(const reply *r, int n)
     int alone = 0;
     if (!all) exit(1);
     for (int k = 0; k < lines.n; k++) read_grades(lines.line[k], k == 0, &all[k]);
-    FILE *table = create(path, "", "", "points.csv");
+    FILE *table = create(path, "private/", "", "points.csv");
     fprintf(table, "id,exercises,of exercises,exercises state,worksheet,of worksheet,"
                    "worksheet state\n");
     for (int i = 0; i < n; i++) {
@@ -312,8 +312,8 @@ static void grade_replies(const course_key *key, const roster *ids, char **files
         for (int k = 0; k < CELLS; k++) r[i].answer[k] = (double)NAN;
     }
     for (int k = 0; k < n; k++) strangers += take_answers(files[k], r, ids->n);
-    FILE *table = create(path, "", "", "worksheets.csv"),
-         *cells = create(path_cells, "", "", "worksheets_cells.csv");
+    FILE *table = create(path, "private/", "", "worksheets.csv"),
+         *cells = create(path_cells, "private/", "", "worksheets_cells.csv");
     fprintf(table, "id,state,points,of\n");
     fprintf(cells, "id,cell,value,right,points,state\n");
     for (int i = 0; i < ids->n; i++) grade_reply(key, &r[i], table, cells);

@@ -10,7 +10,7 @@ export LC_ALL=C
 fail() { echo "check-worksheets: $*" >&2; exit 1; }
 sheets() { "$worksheets" --key "$work/key" --ids "$work/ids" --out "$work/out" "$@" >"$work/said" 2>&1 || fail "$(cat "$work/said")"; }
 not_run() { printf '\n**** NOT RUN: %s\n\n' "$1" >&2; }
-has() { grep -qF -e "$2" "$work/out/$1" || { cat "$work/out/$1"; fail "no line of $1 has: $2"; }; }
+has() { grep -qF -e "$2" "$work/out/private/$1" || { cat "$work/out/private/$1"; fail "no line of $1 has: $2"; }; }
 
 printf 'the key of a course' >"$work/key"
 # A line of ids.txt that is no id is said, and nothing is drawn: of others, and of rows of a table.
@@ -80,9 +80,9 @@ tail -n +2 "$work/out/students/ada/answers.csv" | paste -d '' - "$work/numbers" 
 sheets "$work/ada.csv"
 has worksheets.csv '"ada","ok",30,30'
 has worksheets.csv '"bob","nothing submitted",0,30'
-cp "$work/out/worksheets.csv" "$work/first"
+cp "$work/out/private/worksheets.csv" "$work/first"
 sheets "$work/ada.csv"
-cmp -s "$work/first" "$work/out/worksheets.csv" || fail "graded again, it is another grade"
+cmp -s "$work/first" "$work/out/private/worksheets.csv" || fail "graded again, it is another grade"
 
 # A mistake, no number, nothing, a fraction; a cell twice, one that is none; a stranger, and a line that is none.
 sed -e "/dS q0 k0/s/,[^,]*$/,$(mistaken dS 'no delta')/" -e "/dV k0 d0/s/,[^,]*$/,$(mistaken dV 'dV of the last query')/" \
@@ -100,7 +100,7 @@ has worksheets_cells.csv ',0,"not a number"'
 has worksheets_cells.csv '"ada",P q0 k2,,'
 has worksheets_cells.csv '"Müller, Zoë",P q0 k0,0.001,'
 has worksheets.csv '"Müller, Zoë","ok",0,30'
-grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/worksheets.csv" || fail "$(cat "$work/out/worksheets.csv")"
+grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/private/worksheets.csv" || fail "$(cat "$work/out/private/worksheets.csv")"
 grep -q '2 lines belong to no student' "$work/said" && grep -q 'unknown id: eve' "$work/said" || fail "a stranger is not mentioned"
 
 # A number in all cells gets the points of those that are so, and no more: nothing follows from it.
@@ -137,11 +137,11 @@ sheets "$work"/bob/*/*/answers.csv
 has worksheets.csv '"ada","nothing submitted",0,30'
 
 # A pattern that finds nothing, and files none of which can be read, are an error, and nothing is written.
-rm "$work/out/worksheets.csv"
+rm "$work/out/private/worksheets.csv"
 for files in "$work/ada.csv $work/*/none.csv" "$work/cyd/answers.csv $work/dan/answers.csv"; do
     # shellcheck disable=SC2086
     ! "$worksheets" --key "$work/key" --ids "$work/ids" --out "$work/out" $files >/dev/null 2>"$work/said" || fail "taken as answers: $files"
-    grep -q 'nothing was written' "$work/said" && [ ! -e "$work/out/worksheets.csv" ] || fail "without answers a table is written: $(cat "$work/said")"
+    grep -q 'nothing was written' "$work/said" && [ ! -e "$work/out/private/worksheets.csv" ] || fail "without answers a table is written: $(cat "$work/said")"
 done
 
 # With the table of the exercises: a line for each student, and who is missing in one of the two is said.
@@ -158,7 +158,7 @@ id,exercises,of exercises,exercises state,worksheet,of worksheet,worksheet state
 "x<i>&",,,"not in grades.csv",0,30,"nothing submitted"
 "? =1+1",0,5,"unreadable id",,,"unknown id"
 END
-diff "$work/joined" "$work/out/points.csv" && grep -q 'in one of the two tables alone: 5$' "$work/said" || fail "exercises and worksheets are not joined: $(cat "$work/said")"
+diff "$work/joined" "$work/out/private/points.csv" && grep -q 'in one of the two tables alone: 5$' "$work/said" || fail "exercises and worksheets are not joined: $(cat "$work/said")"
 printf 'id,state,points,of\nada,ok,five,5\n' >"$work/no_grades"
 sed 1d "$work/grades.csv" >"$work/no_header"
 for arguments in "--grades $work/no_header $work/ada.csv" "--grades $work/no_grades $work/ada.csv" "--grades $work/none $work/ada.csv" "--grades $work/grades.csv"; do
@@ -168,5 +168,5 @@ done
 
 printf 'the key of another course' >"$work/key"
 sheets "$work/ada.csv"
-! grep -q '"ada","ok",30,30' "$work/out/worksheets.csv" || fail "another key has the same sheets"
+! grep -q '"ada","ok",30,30' "$work/out/private/worksheets.csv" || fail "another key has the same sheets"
 echo "  sheets are drawn, answers graded"
