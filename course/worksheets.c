@@ -151,13 +151,13 @@ static void need_files(char **paths, int n)
     exit(2);
 }
 
-/* Lines of students that are not known, or not meant, are counted. */
+/* Returns how much is lost: lines of students that are not known, or not meant, and a file that cannot be read. */
 static int take_answers(const char *path, reply *r, int n)
 {
     const reply *owner = owner_of(path, r, n);
     if (!can_be_read(path)) {
         fprintf(stderr, "%s: no file that can be read\n", path);
-        return 0;
+        return 1;
     }
     roster lines = roster_read(path);
     int strangers = 0;
@@ -301,17 +301,18 @@ static void join_grades(const reply *r, int n)
     roster_close(&lines);
 }
 
-static void grade_replies(const course_key *key, const roster *ids, char **files, int n)
+/* Is anything lost of what came back?  The tables are written all the same. */
+static bool grade_replies(const course_key *key, const roster *ids, char **files, int n)
 {
     char path[PATH_MAX], path_cells[PATH_MAX];
-    int strangers = 0;
+    int lost = 0;
     reply *r = calloc((size_t)ids->n + 1, sizeof *r);
     if (!r) exit(1);
     for (int i = 0; i < ids->n; i++) {
         r[i].id = ids->line[i];
         for (int k = 0; k < CELLS; k++) r[i].answer[k] = (double)NAN;
     }
-    for (int k = 0; k < n; k++) strangers += take_answers(files[k], r, ids->n);
+    for (int k = 0; k < n; k++) lost += take_answers(files[k], r, ids->n);
     FILE *table = create(path, "private/", "", "worksheets.csv"),
          *cells = create(path_cells, "private/", "", "worksheets_cells.csv");
     fprintf(table, "id,state,points,of\n");
@@ -319,9 +320,13 @@ static void grade_replies(const course_key *key, const roster *ids, char **files
     for (int i = 0; i < ids->n; i++) grade_reply(key, &r[i], table, cells);
     finish_file(table, path, true);
     finish_file(cells, path_cells, true);
-    if (strangers) printf("%d lines belong to no student of %s\n", strangers, ids_file);
     if (grades_file) join_grades(r, ids->n);
     free(r);
+    fflush(stdout);
+    if (lost)
+        fprintf(stderr, "worksheets: lines or files that belong to no student of %s: %d\n",
+                ids_file, lost);
+    return lost > 0;
 }
 
 /* ------------------------------------------------------------------ ids ----------------------- */
@@ -377,11 +382,12 @@ int main(int argc, char **argv)
     if (first < argc) need_files(argv + first, argc - first);
     const course_key key = course_key_read(key_file);
     roster ids = read_ids();
+    bool lost = false;
     if (first < argc)
-        grade_replies(&key, &ids, argv + first, argc - first);
+        lost = grade_replies(&key, &ids, argv + first, argc - first);
     else
         for (int k = 0; k < ids.n; k++) write_sheets(&key, ids.line[k]), write_list(ids.line[k]);
     if (first == argc) printf("%d sheets: %s/students, keys: %s/private\n", ids.n, out, out);
     roster_close(&ids);
-    return finish(0);
+    return finish(lost);
 }
