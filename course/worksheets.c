@@ -203,7 +203,7 @@ static const char *words_of(const sheet_verdict *v, const char *unread)
 
 static const char *state_of(const reply *r)
 {
-    return r->answered ? "ok" : "nothing submitted";
+    return r->answered ? "submitted" : "nothing submitted";
 }
 
 static void grade_reply(const course_key *key, reply *r, FILE *table, FILE *cells)
@@ -371,8 +371,9 @@ int main(int argc, char **argv)
                                     "Attention on paper, another sheet for each student; "
                                     "docs/lecturer.md explains it.\n",
                                     options, 100000);
-    if (!key_file || !ids_file) {
-        fprintf(stderr, "worksheets: --key and --ids are needed; try --help\n");
+    if (!key_file || !*key_file || !ids_file || !*ids_file) {
+        fprintf(stderr, "worksheets: %s is missing; try --help\n",
+                key_file && *key_file ? "IDS= (--ids)" : "KEY= (--key)");
         return 2;
     }
     if (grades_file && first == argc) {

@@ -72,15 +72,15 @@ printf '\357\273\277# the class\nid\nada\r\nbob\n\n  cyd \ndan\neve\ngus\nMülle
 class --only E1,e3:8 --ids "$work/ids" --due '2026-03-01 23:59'
 has 'id,state,points,of,E1,E1 state,E3,E3 state'
 ! grep -q '^"id"' "$work/out/grades.csv" || fail "the name of the column is a student"
-has '"ada","ok",13,13,5,"5 of 5",8,"4 of 4"'
-has '"bob","ok",13,13,5,"5 of 5; resubmitted: again/e1.c counts",8,"4 of 4; late"'
-has '"cyd","ok; other files: 1",5,13,5,"5 of 5; resubmitted: e1.c counts",0,"missing"'
-has '"dan","ok",0,13,0,"0 of 5; is empty",0,"0 of 4; is a link"'
+has '"ada","submitted",13,13,5,"5 of 5",8,"4 of 4"'
+has '"bob","submitted",13,13,5,"5 of 5; resubmitted: again/e1.c counts",8,"4 of 4; late"'
+has '"cyd","submitted; other files: 1",5,13,5,"5 of 5; resubmitted: e1.c counts",0,"missing"'
+has '"dan","submitted",0,13,0,"0 of 5; is empty",0,"0 of 4; is a link"'
 has '"eve","nothing submitted",0,13,0,"missing",0,"missing"'
 has '"gus","nothing submitted",0,13,0,"missing",0,"missing"'
 has '"fay","unknown id",8,13,0,"missing",8,"4 of 4"'
 has '"kim","unknown id; nothing submitted",0,13,0,"missing",0,"missing"'
-has '"Müller, Zoë","ok",5,13,5,"5 of 5",0,"missing"'
+has '"Müller, Zoë","submitted",5,13,5,"5 of 5",0,"missing"'
 [ "$(grep -c '^"? .*,"unreadable id",0,13,0,"",0,""$' "$work/out/grades.csv")" -eq 4 ] || fail "four ids cannot be read"
 [ "$(wc -l <"$work/out/grades.csv")" -eq 14 ] || fail "the table has not a line for each of thirteen students"
 [ "$(find "$work/out/results" -name '*.json' | wc -l)" -eq 9 ] || fail "nine students have a results.json"
@@ -122,8 +122,8 @@ hand_in liv/e10.c "$work/wrong/e10_sample_middle.c" "$in_time"
 hand_in liv/e6.c "$right"/e6.c "$in_time"
 hand_in mia/e10.c "$right"/e10.c "$in_time"
 class --only 6:12345.67,10:20
-has '"liv","ok",12362.13,12365.67,12345.67,"4 of 4",16.46,"14 of 17"'
-has '"mia","ok",20,12365.67,0,"missing",20,"17 of 17"'
+has '"liv","submitted",12362.13,12365.67,12345.67,"4 of 4",16.46,"14 of 17"'
+has '"mia","submitted",20,12365.67,0,"missing",20,"17 of 17"'
 grep -q '^liv  *12362\.13 of 12365\.67 points   ok$' "$work/said" || fail "printed points are not those of the table"
 for of in score max_score; do
     grep -o "\"$of\": [0-9.e+]*" "$work/out/results/liv.json" | sed 's/.*: //' >"$work/parts"
@@ -162,11 +162,11 @@ rm -r "$work/class/$wide" "$work/class"/[1-6]
 # Times from a list, of a file and of a student, in other zones; without a due date nothing is late.
 printf 'bob,2026-03-01T20:00:00.5-04:00\nada,2026-03-01T23:58Z\nada/e3.c,2026-03-02T01:00+01:00\nfay,2026-03-02 00:00:01\n' >"$work/times"
 class --only 3 --due 2026-03-02T00:00Z --times "$work/times"
-has '"bob","ok",4,4,4,"4 of 4"'
-has '"ada","ok",4,4,4,"4 of 4"'
-has '"fay","ok",4,4,4,"4 of 4; late"'
+has '"bob","submitted",4,4,4,"4 of 4"'
+has '"ada","submitted",4,4,4,"4 of 4"'
+has '"fay","submitted",4,4,4,"4 of 4; late"'
 class --only 3
-has '"fay","ok",4,4,4,"4 of 4"'
+has '"fay","submitted",4,4,4,"4 of 4"'
 
 # The same as programs for tables write it: a header, quotes, semicolons; an id with a comma, in quotes or not.
 {
@@ -175,10 +175,10 @@ has '"fay","ok",4,4,4,"4 of 4"'
 } >"$work/times"
 class --only 1,3 --due 2026-03-02T00:00Z --times "$work/times"
 says "$work/times: its first line is a header: Student,Time"
-has '"bob","ok",9,9,5,"5 of 5; resubmitted: again/e1.c counts",4,"4 of 4"'
-has '"ada","ok",9,9,5,"5 of 5",4,"4 of 4"'
-has '"fay","ok",4,9,0,"missing",4,"4 of 4; late"'
-has '"Müller, Zoë","ok",5,9,5,"5 of 5",0,"missing"'
+has '"bob","submitted",9,9,5,"5 of 5; resubmitted: again/e1.c counts",4,"4 of 4"'
+has '"ada","submitted",9,9,5,"5 of 5",4,"4 of 4"'
+has '"fay","submitted",4,9,0,"missing",4,"4 of 4; late"'
+has '"Müller, Zoë","submitted",5,9,5,"5 of 5",0,"missing"'
 printf 'ada,2026-03-01 10:00\nStudent,Time\n' >"$work/header_later"
 printf '"ada","1.3.2026 10:00"\n' >"$work/no_time"
 
@@ -187,7 +187,7 @@ hand_in hal/z/e1.c "$stub"/e1_used_twice.c "$in_time"
 hand_in hal/a/e1.c "$right"/e1.c "$later"
 printf 'hal,2026-03-01 20:00\n' >"$work/times"
 class --only 1 --times "$work/times"
-has '"hal","ok",5,5,5,"5 of 5; resubmitted: a/e1.c counts"'
+has '"hal","submitted",5,5,5,"5 of 5; resubmitted: a/e1.c counts"'
 rm -r "$work/class/hal"
 
 # A line of times about no student and no file is said, and is an error; the table is written all the same.
@@ -223,7 +223,7 @@ done
 began=$(date +%s)
 class --seed 1
 took=$(($(date +%s) - began))
-[ "$(grep -c '"ok"' "$work/out/grades.csv")" -eq "$students" ] || fail "not all students are graded"
+[ "$(grep -c '"submitted"' "$work/out/grades.csv")" -eq "$students" ] || fail "not all students are graded"
 awk -F, 'NR > 1 && $3 < 10 { bad = 1 } END { exit bad }' "$work/out/grades.csv" || fail "a third of all files is right, and somebody has less than 10 points"
 [ $took -le "$most" ] || fail "$students students took $took s, more than $most"
 echo "  $students students with eleven files each: graded in $took s"

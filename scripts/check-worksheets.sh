@@ -18,6 +18,9 @@ not_run() { printf '\n**** NOT RUN: %s\n\n' "$1" >&2; }
 has() { grep -qF -e "$2" "$work/out/private/$1" || { cat "$work/out/private/$1"; fail "no line of $1 has: $2"; }; }
 
 printf 'the key of a course' >"$work/key"
+# What is missing is named.
+! "$worksheets" --key '' --ids "$work/ids" >"$work/said" 2>&1 && grep -q 'KEY= .*is missing' "$work/said" || fail "without a key: $(cat "$work/said")"
+! "$worksheets" --key "$work/key" --ids '' >"$work/said" 2>&1 && grep -q 'IDS= .*is missing' "$work/said" || fail "without ids: $(cat "$work/said")"
 # A line of ids.txt that is no id is said, and nothing is drawn: of others, and of rows of a table.
 for line in '<b>&co' '=1+1' '../ada' '"Lovelace","Ada","12345","ada@example.org"' 'Lovelace,Ada,12345' 'Lovelace;12345' "$(printf '%0121d' 0)"; do
     printf 'ada\n%s\nbob\n' "$line" >"$work/ids"
@@ -83,7 +86,7 @@ numbers "$work/out/private/ada.html" >"$work/numbers"
 tail -n +2 "$work/out/students/ada/answers.csv" | paste -d '' - "$work/numbers" >"$work/ada.csv"
 
 sheets "$work/ada.csv"
-has worksheets.csv '"ada","ok",30,30'
+has worksheets.csv '"ada","submitted",30,30'
 has worksheets.csv '"bob","nothing submitted",0,30'
 cp "$work/out/private/worksheets.csv" "$work/first"
 sheets "$work/ada.csv"
@@ -104,15 +107,15 @@ has worksheets_cells.csv '"ada",dP q1 k2,"1 or 2",'
 has worksheets_cells.csv ',0,"not a number"'
 has worksheets_cells.csv '"ada",P q0 k2,,'
 has worksheets_cells.csv '"Müller, Zoë",P q0 k0,0.001,'
-has worksheets.csv '"Müller, Zoë","ok",0,30'
-grep -Eq '^"ada","ok; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/private/worksheets.csv" || fail "$(cat "$work/out/private/worksheets.csv")"
+has worksheets.csv '"Müller, Zoë","submitted",0,30'
+grep -Eq '^"ada","submitted; answered again: 1; lines of no cell: 1",2[0-9],30$' "$work/out/private/worksheets.csv" || fail "$(cat "$work/out/private/worksheets.csv")"
 grep -q 'belong to no student of .*: 2$' "$work/said" && grep -q 'unknown id: eve' "$work/said" || fail "a stranger is not mentioned"
 
 # A number in all cells gets the points of those that are so, and no more: nothing follows from it.
 for x in 1 0; do
     sed "s/,[^,]*$/,$x/" "$work/ada.csv" >"$work/same.csv"
     sheets "$work/same.csv"
-    has worksheets.csv "\"ada\",\"ok\",$(grep -cx $x "$work/numbers" || true),30"
+    has worksheets.csv "\"ada\",\"submitted\",$(grep -cx $x "$work/numbers" || true),30"
 done
 has worksheets_cells.csv 'follows from a row with no right number: does not count'
 
@@ -156,14 +159,14 @@ for files in "$work/ada.csv $work/*/none.csv" "$work/cyd/answers.csv $work/dan/a
 done
 
 # With the table of the exercises: a line for each student, and who is missing in one of the two is said.
-printf 'id,state,points,of,E1,E1 state\n"M\303\274ller, Zo\303\253","ok",4.5,5,4.5,"5 of 5; late"\n"? =1+1","unreadable id",0,5,0,""\n"ada","ok; other files: 1",5,5,5,"5 of 5"\n' \
+printf 'id,state,points,of,E1,E1 state\n"M\303\274ller, Zo\303\253","submitted",4.5,5,4.5,"5 of 5; late"\n"? =1+1","unreadable id",0,5,0,""\n"ada","submitted; other files: 1",5,5,5,"5 of 5"\n' \
     >"$work/grades.csv"
 sheets --grades "$work/grades.csv" "$work/ada.csv"
 cat >"$work/joined" <<END
 id,exercises,of exercises,exercises state,worksheet,of worksheet,worksheet state
-"Müller, Zoë",4.5,5,"ok",0,30,"nothing submitted"
+"Müller, Zoë",4.5,5,"submitted",0,30,"nothing submitted"
 "$longest",,,"not in grades.csv",0,30,"nothing submitted"
-"ada",5,5,"ok; other files: 1",30,30,"ok"
+"ada",5,5,"submitted; other files: 1",30,30,"submitted"
 "bob",,,"not in grades.csv",0,30,"nothing submitted"
 "id",,,"not in grades.csv",0,30,"nothing submitted"
 "x<i>&",,,"not in grades.csv",0,30,"nothing submitted"
@@ -179,5 +182,5 @@ done
 
 printf 'the key of another course' >"$work/key"
 sheets "$work/ada.csv"
-! grep -q '"ada","ok",30,30' "$work/out/private/worksheets.csv" || fail "another key has the same sheets"
+! grep -q '"ada","submitted",30,30' "$work/out/private/worksheets.csv" || fail "another key has the same sheets"
 echo "  sheets are drawn, answers graded"

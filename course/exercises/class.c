@@ -260,7 +260,7 @@ static outcome grade_attempt(const student *x, int which, uint64_t ticket, resul
 static const char *student_state(const student *x, bool unknown)
 {
     if (unknown) return x->attempts ? "unknown id" : "unknown id; nothing submitted";
-    return x->attempts ? "ok" : "nothing submitted";
+    return x->attempts ? "submitted" : "nothing submitted";
 }
 
 /* ----- the same for the eye: who needs a look, and why */

@@ -6,7 +6,7 @@
  * grades.csv has a line for each student: id, state, points, of, and for each exercise its points and its state.  Nothing
  * that a student hands in stops the others:
  *
- *     of a student      ok, nothing submitted, unknown id, unreadable id; other files: how many are of no exercise
+ *     of a student      submitted, nothing submitted, unknown id, unreadable id; other files: how many are of no exercise
  *     of an exercise    3 of 4, missing, is empty, is a link, does not compile, over the time limit ...;
  *                       late; resubmitted: which file counts
  *
