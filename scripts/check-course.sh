@@ -57,7 +57,7 @@ cp "$OLDPWD/scripts/check-links.sh" scripts
 sh scripts/check-links.sh README.md docs/*.md >"$work/said" 2>&1 || fail "links in the archive: $(cat "$work/said")"
 rm -r scripts
 for word in docs/path.md docs/attic.html run-trace; do grep -q "$word" README.md || fail "its README does not name $word"; done
-for row in '| E3 | `e3_softmax.c` | softmax | 8 |' '| E6 | `e6_delta.c` | delta without dP | 4 |' '2026-12-01 23:59' 'for practice'; do
+for row in '| E3 | `e3_softmax.c` | softmax | 8 |' '| E8 | `e8_find_the_bug.c` | find the bug, with `TICKET=`, from `ticket.txt` | ' '| E6 | `e6_delta.c` | delta without dP | 4 |' '2026-12-01 23:59' 'for practice'; do
     grep -qF -e "$row" README.md || fail "its README does not say what is assigned: $row"
 done
 ! grep -q '^| E7' README.md || fail "its README has E7, which is not assigned"
@@ -112,7 +112,10 @@ $MAKE -s exercise-3 FILE="$solutions/e3.c" 2>&1 | grep -q 'All right' || fail "i
 $MAKE -s run-trace 2>&1 | grep -q 'agree with their numerical values' || fail "make run-trace does not work there"
 ! grep -q 'No such file' "$work/said" || fail "it misses files: $(grep 'No such file' "$work/said")"
 ticket=$(cat "$out/students/bob/ticket.txt")
-$MAKE -s exercise-8 TICKET="$ticket" 2>&1 | grep -q 'found\[9\] names no mistake' || fail "E8 with a ticket is not graded"
+$MAKE -s exercise-8 TICKET="$ticket" >"$work/said" 2>&1
+grep -q 'found\[9\] names no mistake' "$work/said" || fail "E8 with a ticket is not graded"
+grep -q "^  The mistakes of ticket $ticket$" "$work/said" || fail "E8 with a ticket does not name it: $(head -3 "$work/said")"
+$MAKE -s exercise-8 2>&1 | grep -q '^  The published mistakes; with TICKET=' || fail "E8 without a ticket does not say so"
 for half in ID=bob KEY="$out/private/course.key" TICKET="$ticket"; do
     ! $MAKE -s exercise-8-answers "$half" >"$work/said" 2>&1 || fail "exercise-8-answers with $half alone: $(cat "$work/said")"
 done

@@ -58,8 +58,8 @@ void list_assignment(const assignment *a)
 {
     for (int k = 0; k < EXERCISES; k++)
         if (a->has[k])
-            printf("| E%d | `%s.c` | %s | %.10g |\n", k, exercises[k].file, exercises[k].title,
-                   a->points[k]);
+            printf("| E%d | `%s.c` | %s%s | %.10g |\n", k, exercises[k].file, exercises[k].title,
+                   k == 8 ? ", with `TICKET=`, from `ticket.txt`" : "", a->points[k]);
 }
 
 double all_points(const assignment *a)

@@ -135,12 +135,23 @@ static void print_hints(const submission *x)
     if (hint > HINTS) print_skeletons(x->which, of);
 }
 
+/* Which mistakes of E8 are meant: at home one forgets the ticket, and in class others are planted. */
+static void print_planted_by(uint64_t by)
+{
+    if (by)
+        printf("  The mistakes of ticket %016llx\n", (unsigned long long)by);
+    else
+        printf(
+            "  The published mistakes; with TICKET=, from your ticket.txt, those of the ticket\n");
+}
+
 static void print_submission(const submission *x)
 {
     const grading *g = &x->g;
     const int column = printf("E%d %s, seed %d%s", x->which, exercises[x->which].title,
                               (int)g->seed, g->sizes[0] ? ": " : "");
     print_wrapped(stdout, g->sizes, column, 2);
+    if (x->which == 8) print_planted_by(g->ticket);
     if (x->said[0]) print_lines("The compiler says:", x->said, x->compiled ? 12 : 20, 0);
     print_lines("Your program printed:", g->printed, 100, g->lines_left_out);
     if (g->failure[0]) {
