@@ -56,6 +56,7 @@ hand_in bob/e3.c "$right"/e3.c "$late"
 hand_in cyd/e1.c "$right"/e1.c "$in_time"              # again, too late: the first one counts
 hand_in cyd/e1-1.c "$stub"/e1_used_twice.c "$late"
 hand_in cyd/notes.txt "$right"/e1.c "$in_time"
+hand_in cyd/box/answers.csv "$right"/e1.c "$in_time"   # of the worksheet
 hand_in cyd/e2.c "$right"/e2.c "$in_time"              # not assigned
 hand_in dan/e1.c /dev/null "$in_time"
 hand_in dan/.DS_Store /dev/null "$in_time"
@@ -63,7 +64,7 @@ ln -s "$right"/e3.c "$work/class/dan/e3.c"
 touch -h -d "$in_time" "$work/class/dan/e3.c"
 mkdir "$work/class/eve" "$work/class/$(printf 'x\377')" "$work/class/=1+1" "$work/class/a
 b"
-hand_in "Müller, Zoë/e1.c" "$right"/e1.c "$in_time"
+hand_in "Müller, Zoë/E1.c" "$right"/e1.c "$in_time"
 hand_in fay/e3.c "$right"/e3.c "$in_time"
 mkdir "$work/class/kim"
 hand_in loose.c "$right"/e3.c "$in_time"
@@ -103,6 +104,7 @@ reads() { grep -q -e "$2" "$work/out/results/$1.txt" || { cat "$work/out/results
 for line in '^bob$' '^seed [0-9]*; sandbox: ' '^E3 softmax: 8 of 8 points; 4 of 4; late$' '^  dS           2 of 2         exact$' '^All together: 13 of 13 points$'; do
     reads bob "$line"
 done
+reads cyd '; other files: notes.txt$'
 reads cyd '^E3 softmax: 0 of 8 points; missing$'
 reads cyd '^All together: 5 of 13 points$'
 printf 'int x\033%0200d;\n' 0 >"$work/class/kim/e1.c"
@@ -171,7 +173,7 @@ has '"fay","submitted",4,4,4,"4 of 4"'
 # The same as programs for tables write it: a header, quotes, semicolons; an id with a comma, in quotes or not.
 {
     printf 'Student,Time\r\n"bob","2026-03-01T20:00:00.5-04:00"\r\n"ada","2026-03-01T23:58Z"\n"ada/e3.c";"2026-03-02T01:00+01:00"\n'
-    printf 'fay;2026-03-02 00:00:01\n"Müller, Zoë","2026-03-02 00:00:01"\nMüller, Zoë/e1.c,2026-03-01 22:10\n'
+    printf 'fay;2026-03-02 00:00:01\n"Müller, Zoë","2026-03-02 00:00:01"\nMüller, Zoë/E1.c,2026-03-01 22:10\n'
 } >"$work/times"
 class --only 1,3 --due 2026-03-02T00:00Z --times "$work/times"
 says "$work/times: its first line is a header: Student,Time"

@@ -196,8 +196,8 @@ chmod 755 "$root/autograder/run_autograder"
 # submit FILE...: as this student; results are in $json
 json=$root/autograder/results/results.json
 submit() {
-    rm -f "$root"/autograder/submission/* "$json"
-    [ $# -eq 0 ] || cp -P "$@" "$root/autograder/submission"
+    rm -rf "$root"/autograder/submission/* "$json"
+    [ $# -eq 0 ] || cp -RP "$@" "$root/autograder/submission"
     inside ./run_autograder
     [ -s "$json" ] || fail "there is no results.json"
     ! command -v python3 >/dev/null || python3 -m json.tool "$json" >/dev/null || fail "results.json is no JSON"
@@ -207,6 +207,10 @@ echo '{"id": 1, "assignment": {"title": "6"}, "users": [{"email": "ada@example.o
     >"$root/autograder/submission_metadata.json"
 submit "$solutions/e3.c" "$solutions/e1.c" course/exercises/e6_delta.c
 [ "$(scores 2)" -eq 4 ] && [ "$(scores 0)" -eq 15 ] && grep -q 'user nobody' "$json" || { cat "$json"; fail "E3 is not worth four times 2"; }
+mkdir -p "$work/deep/a b"
+cp "$solutions/e3.c" "$work/deep/a b/E3.c"
+submit "$work/deep" "$solutions/e1.c"
+[ "$(scores 2)" -eq 4 ] && [ "$(scores 0)" -eq 15 ] || { cat "$json"; fail "a file in a folder is not graded"; }
 submit
 [ "$(scores 0)" -eq 19 ] || { cat "$json"; fail "nothing submitted is not graded"; }
 ln -s /autograder/source/course.key "$work/e3.c"

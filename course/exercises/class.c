@@ -25,7 +25,8 @@ typedef struct {
     const course_class *of;
     const char *id;
     attempt *at;
-    int attempts, others; /* files of no exercise */
+    int attempts;
+    roster others; /* files of no exercise */
 } student;
 
 /* What a line of the file of times says */
@@ -154,10 +155,9 @@ static int close_times(const course_class *c)
 static void add_attempt(student *x, const char *name, const struct stat *is)
 {
     const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
-    const size_t n = strlen(last);
-    const int which = n > 2 && strcmp(last + n - 2, ".c") == 0 ? exercise_of(last) : -1;
+    const int which = exercise_of(last);
     if (which < 0) {
-        x->others++;
+        if (strcmp(last, "answers.csv") != 0) roster_add(&x->others, name); /* of the worksheet */
         return;
     }
     const double of_file = (double)is->st_mtime, time = time_of(x, name, of_file);
@@ -167,27 +167,17 @@ static void add_attempt(student *x, const char *name, const struct stat *is)
         (attempt){.name = need(strdup(name)), .which = which, .time = time, .of_file = of_file};
 }
 
-enum { DEEPEST = 8 };
-
-/* All files in the folder x->id/inside, which ends in / or is empty.  False: it cannot be read. */
-static bool read_folder(student *x, const char *inside, int depth)
+static void read_folder(student *x)
 {
-    char path[PATH_MAX], name[PATH_MAX];
+    char folder[PATH_MAX], path[2 * PATH_MAX];
     struct stat is;
-    snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, inside);
-    DIR *folder = depth < DEEPEST ? opendir(path) : NULL;
-    for (struct dirent *e; folder && (e = readdir(folder));) {
-        if (e->d_name[0] == '.' || strcmp(e->d_name, "__MACOSX") == 0) continue;
-        const int n = snprintf(name, sizeof name, "%s%s", inside, e->d_name),
-                  m = snprintf(path, sizeof path, "%s/%s/%s", x->of->folder, x->id, name);
-        if (n >= (int)sizeof name - 1 || m >= (int)sizeof path || lstat(path, &is) != 0) continue;
-        if (S_ISDIR(is.st_mode))
-            read_folder(x, strcat(name, "/"), depth + 1);
-        else
-            add_attempt(x, name, &is);
+    snprintf(folder, sizeof folder, "%s/%s", x->of->folder, x->id);
+    roster files = files_within(folder);
+    for (int k = 0; k < files.n; k++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files.line[k]);
+        if (lstat(path, &is) == 0) add_attempt(x, files.line[k], &is);
     }
-    if (folder) closedir(folder);
-    return folder;
+    roster_close(&files);
 }
 
 static bool is_newer(const attempt *a, const attempt *b)
@@ -215,6 +205,7 @@ static void close_student(student *x)
 {
     for (int k = 0; k < x->attempts; k++) free(x->at[k].name);
     free(x->at);
+    roster_close(&x->others);
 }
 
 /* ------------------------------------------------------------------ a line of the table ------- */
@@ -292,25 +283,34 @@ static void print_state(const student *x, bool unknown, const outcome o[EXERCISE
     print_marked(o, LATE, "late: ", &any);
     print_marked(o, FAILED, "failed: ", &any);
     if (!any) printf("ok");
-    if (x->others) printf("; other files: %d", x->others);
+    if (x->others.n) printf("; other files: %d", x->others.n);
     printf("\n");
+}
+
+/* What a student reads first */
+static void tell_about(const student *x, uint64_t ticket, char *about, size_t size)
+{
+    FILE *f = need(fmemopen(about, size, "w"));
+    fprintf(f, "%s", x->of->about);
+    if (ticket && x->of->of.has[8])
+        fprintf(f, "; ticket of E8: %016llx", (unsigned long long)ticket);
+    if (x->others.n) fprintf(f, "; other files: ");
+    print_names(f, &x->others);
+    fclose(f);
 }
 
 static void grade_student(student *x, bool unknown, FILE *table)
 {
     const course_class *c = x->of;
     const uint64_t ticket = c->key ? course_key_number(c->key, "E8", x->id) : 0;
-    char path[PATH_MAX], text_path[PATH_MAX], about[300];
+    char path[PATH_MAX], text_path[PATH_MAX], about[4000];
     outcome o[EXERCISES] = {{.marks = 0}};
     double sum = 0;
     results r;
     submission *s = need(malloc(sizeof *s));
     snprintf(path, sizeof path, "%s/results/%s.json", c->out, x->id);
     snprintf(text_path, sizeof text_path, "%s/results/%s.txt", c->out, x->id);
-    snprintf(about, sizeof about, "%s", c->about);
-    if (ticket && c->of.has[8])
-        snprintf(about, sizeof about, "%s; ticket of E8: %016llx", c->about,
-                 (unsigned long long)ticket);
+    tell_about(x, ticket, about, sizeof about);
     open_results(&r, path, &c->of, about);
     open_text(&r, text_path, x->id, about);
     for (int k = 0; k < EXERCISES; k++) {
@@ -318,7 +318,7 @@ static void grade_student(student *x, bool unknown, FILE *table)
         sum += o[k].points;
     }
     fprintf(table, "%s,\"%s", roster_cell(x->id), student_state(x, unknown));
-    if (x->others) fprintf(table, "; other files: %d", x->others);
+    if (x->others.n) fprintf(table, "; other files: %d", x->others.n);
     fprintf(table, "\",%.10g,%.10g", sum, all_points(&c->of));
     for (int k = 0; k < EXERCISES; k++)
         if (c->of.has[k]) fprintf(table, ",%.10g,%s", o[k].points, roster_cell(o[k].state));
@@ -440,7 +440,7 @@ int grade_class(const course_class *c, int *idle_times)
             leave_out(c, x.id, table);
             continue;
         }
-        read_folder(&x, "", 0);
+        read_folder(&x);
         const bool unknown = c->ids && roster_find(&list, x.id) < 0;
         grade_student(&x, unknown, table);
         close_student(&x);

@@ -17,6 +17,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -350,21 +351,29 @@ static void print_missing(totals *all, results *r)
     }
 }
 
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* Which exercise it is.  -1: in a table, it is not graded, and a line says why; elsewhere what is no exercise or cannot
  * be read ends the program. */
 static int which_exercise(const char *path, const totals *all)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = name_of(path);
     const int which = chosen >= 0 ? chosen : exercise_of(name);
     const bool left_out = table && (which < 0 || all->seen[which]);
     if (left_out) print_name(stdout, roster_shown(name), NAME);
     if (left_out && which < 0)
-        printf(" is no exercise: its name must begin with e0 to e%d\n", EXERCISES - 1);
+        printf(" is no exercise: its name must begin with e0 to e%d and end in .c\n",
+               EXERCISES - 1);
     else if (left_out)
         printf(" is another file of E%d: not graded\n", which);
     else if (which < 0)
-        fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
-                EXERCISES - 1);
+        fprintf(stderr,
+                "grade: which exercise is %s? Its name must begin with e0 to e%d and end in .c\n",
+                path, EXERCISES - 1);
     else if (!table && access(path, R_OK) != 0)
         fprintf(stderr, "grade: cannot read %s: %s\n", path, strerror(errno));
     else
@@ -394,6 +403,25 @@ static void grade_file(submission *x, const char *path, totals *all, results *r)
     all->points += points_right(x, &all->of);
     all->seen[which] = true;
     close_submission(x);
+}
+
+/* A file, or all files of exercises that are in a folder, at whatever depth.  A folder
+ * e3.c is no file of E3. */
+static void grade_path(submission *x, const char *path, totals *all, results *r)
+{
+    struct stat is;
+    const bool file = exercise_of(name_of(path)) >= 0;
+    if (!table || file || stat(path, &is) != 0 || !S_ISDIR(is.st_mode)) {
+        grade_file(x, path, all, r);
+        return;
+    }
+    roster files = files_within(path);
+    for (int k = 0; k < files.n; k++) {
+        char within[PATH_MAX];
+        snprintf(within, sizeof within, "%s/%s", path, files.line[k]);
+        if (exercise_of(name_of(within)) >= 0) grade_file(x, within, all, r);
+    }
+    roster_close(&files);
 }
 
 /* The command line of a process can be read by everybody: the seed that was asked for is taken out of it. */
@@ -499,7 +527,7 @@ int main(int argc, char **argv)
     if (class_folder) return grade_one_class(&all.of, output);
     open_results(&r, json, &all.of, output);
     submission *x = need(malloc(sizeof *x));
-    for (int i = first; i < argc; i++) grade_file(x, argv[i], &all, &r);
+    for (int i = first; i < argc; i++) grade_path(x, argv[i], &all, &r);
     print_missing(&all, &r);
     all.bad += !close_results(&r, all.points);
     free(x);

@@ -3,6 +3,7 @@
 #include "sandbox.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -66,10 +67,49 @@ void begin_submissions(const char *with, const char *runners_in, double limit)
 int exercise_of(const char *name)
 {
     char *end = NULL;
-    if (name[0] != 'e' || !isdigit((unsigned char)name[1])) return -1;
+    const size_t n = strlen(name);
+    if ((name[0] != 'e' && name[0] != 'E') || !isdigit((unsigned char)name[1])) return -1;
+    if (strcmp(name + n - 2, ".c") != 0) return -1;
     const long number = strtol(name + 1, &end, 10);
     const bool written_so = name[1] != '0' || end == name + 2; /* not e03 */
     return written_so && number < EXERCISES ? (int)number : -1;
+}
+
+enum { DEEPEST = 8 };
+
+static int is_listed(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && strcmp(e->d_name, "__MACOSX") != 0;
+}
+
+/* What is in top/inside, which ends in / or is empty */
+static void add_files(const char *top, const char *inside, int depth, roster *files)
+{
+    char path[PATH_MAX], name[PATH_MAX];
+    struct dirent **entry = NULL;
+    struct stat is;
+    snprintf(path, sizeof path, "%s/%s", top, inside);
+    const int entries = depth < DEEPEST ? scandir(path, &entry, is_listed, alphasort) : 0;
+    for (int folders = 0; folders < 2; folders++)
+        for (int k = 0; k < entries; k++) {
+            const int n = snprintf(name, sizeof name, "%s%s", inside, entry[k]->d_name),
+                      m = snprintf(path, sizeof path, "%s/%s", top, name);
+            if (n >= (int)sizeof name - 1 || m >= (int)sizeof path) continue;
+            if (lstat(path, &is) != 0 || S_ISDIR(is.st_mode) != folders) continue;
+            if (folders)
+                add_files(top, strcat(name, "/"), depth + 1, files);
+            else
+                roster_add(files, name);
+        }
+    for (int k = 0; k < entries; k++) free(entry[k]);
+    free(entry);
+}
+
+roster files_within(const char *top)
+{
+    roster files = {.n = 0};
+    add_files(top, "", 0, &files);
+    return files;
 }
 
 enum { LARGEST = 1 << 20 };

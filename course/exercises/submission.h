@@ -2,6 +2,7 @@
 #ifndef EXERCISES_SUBMISSION_H
 #define EXERCISES_SUBMISSION_H
 #include "assignment.h"
+#include "roster.h"
 
 /* One file, and how it was graded the last time. */
 typedef struct {
@@ -16,8 +17,13 @@ typedef struct {
 /* Once, at the beginning: the compiler and its flags, the folder of the runners, the time limit of a run. */
 void begin_submissions(const char *with, const char *runners_in, double limit);
 
-/* "e3_softmax.c": 3; -1: the name does not begin with the number of an exercise */
+/* "e3_softmax.c", "E3.c": 3; -1: the name does not begin with the number of an exercise, or does
+ * not end in .c */
 int exercise_of(const char *name);
+
+/* The files of the folder top, then those of the folders within it, at most 8 deep, by their names from there on.
+ * What begins with a dot and __MACOSX are passed over. */
+roster files_within(const char *top);
 
 /* Compiles the file, unless it is a link, no file, empty or larger than a megabyte; the next grade_submission runs what was made, with this seed, until it is closed. */
 void open_submission(submission *x, const char *path, int which);
