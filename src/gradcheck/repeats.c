@@ -20,7 +20,7 @@
 
 #include "tensor/decimal.h"
 
-enum { POINTS = 8, USUAL_RUNS = 12 };
+enum { RUN_AT_POINTS = 8, USUAL_RUNS = 12 };
 
 /* The largest difference between two vectors, in units of the largest finite value. */
 typedef struct {
@@ -77,7 +77,7 @@ static void run_at_points(at_checker *c, bool backward, at_repeats *r)
     const double step = ldexp(1, c->is_float ? -ATTIC_SHORT_BITS : -30);
     const int runs = c->options.runs > 0 ? c->options.runs : USUAL_RUNS;
     double *once = c->y[0], *again = c->y[1];
-    for (int point = 0; point < POINTS && runs > 1; point++) {
+    for (int point = 0; point < RUN_AT_POINTS && runs > 1; point++) {
         for (ptrdiff_t i = 0; i < c->n; i++)
             c->x[i] = c->x0[i] + (point ? point * step * at_float_scale(c->x0[i]) : 0);
         for (int k = 0; k < runs; k++) {
