@@ -156,10 +156,11 @@ static void put_asked(FILE *f, const worksheet *w, put_cell *put)
                "sum<sub>j</sub> P<sub>ij</sub> V<sub>j</sub>.</p>\n<div class=\"row\">\n");
     put_matrix(f, w, STEPS_P, "P", put);
     put_matrix(f, w, STEPS_O, "O", put);
-    fprintf(f, "</div>\n<h2>Backward, of L = sum dO O</h2>\n"
-               "<p>How much L rises: dV with each element of V, dP with each element of P, the "
-               "others held, dS with each score. delta is the mean of each row of dP under P.</p>\n"
-               "<div class=\"row\">\n");
+    fprintf(
+        f, "</div>\n<h2>Backward, of L = sum dO O</h2>\n"
+           "<p>How much L rises: dV with each element of V, dP with each element of P, the "
+           "others held, dS with each score. delta is the mean of a row of dP, weighted by P.</p>\n"
+           "<div class=\"row\">\n");
     put_matrix(f, w, STEPS_DV, "dV", put);
     put_matrix(f, w, STEPS_DP, "dP", put);
     put_matrix(f, w, STEPS_DELTA, "delta", put);
