@@ -10,7 +10,7 @@
  *        +---------------- x
  *
  * The hill is what backward differentiates.  With d = 2^-24 in place of 2^-53, the errors of two
- * points, d/h + h^2/6, are least at h = d^(1/3) and leave d^(2/3) = 1.5e-5; those of five points
+ * points, d/h + h^2/6, are least at h = (3d)^(1/3) and leave d^(2/3) = 1.5e-5; those of five points
  * (see gradcheck.c) at h = (45/4 d)^(1/5) = 2^-4, and leave d^(4/5) = 2e-6, times the factor 6 for
  * safety, times the number of digits that the function itself loses.  So 1e-3 is a common
  * resolution.
