@@ -22,7 +22,7 @@
 
 enum { RUN_AT_POINTS = 8, USUAL_RUNS = 12 };
 
-/* The largest difference between two vectors, in units of the largest finite value. */
+/* The largest difference between two vectors, and the largest finite value in them. */
 typedef struct {
     bool differ;
     ptrdiff_t at;
@@ -110,7 +110,7 @@ static bool is_race(at_checker *c, const char *function, const char *vector, con
     else
         snprintf(report->reason, sizeof report->reason,
                  "%s gives other values at the end of the check: it keeps something from call to "
-                 "call",
+                 "call, or threads race now and then",
                  function);
     return true;
 }
