@@ -17,15 +17,19 @@ typedef struct { /* what differences with step h say; the bounds are of rounding
     double low, high; /* every choice between the one-sided derivatives, output by output */
     double jump;      /* high - low */
     double jump_bound;
+    double right1, left1, right2, left2; /* L(h) - L(0), and so on for -h, 2h, -2h */
 } at_slope;
 
 typedef struct { /* one comparison: along an element, or along a direction */
     at_verdict verdict;
+    bool along; /* a direction */
     double a, a_noise, n, bound;
     double e, e_bound; /* NaN: there is none */
     double unit;       /* s: what its steps are measured in */
     at_slope s;        /* at the step that n is from */
     bool swept, at_kink;
+    int kink_side; /* +1: a kink is near, at x + kink, -1: at x - kink; 0: none */
+    double kink;
 } at_probe;
 
 typedef struct { /* pairs of runs at the same x */
@@ -43,13 +47,15 @@ typedef struct {
     at_vjp_fn *vjp;
     at_exact_fn *exact; /* NULL: there is none */
     void *ctx;
-    ptrdiff_t n, m, probes;
+    ptrdiff_t n, m;
+    ptrdiff_t elements, directions; /* probes: of every element, then along directions, and */
+    ptrdiff_t on_unknown, probes;   /* from this one on, along unknown elements alone; all */
     at_gradcheck_options options;
     bool is_float; /* what forward and vjp compute in */
     at_precision precision;
     double exact_tolerance;
     const double *x0;
-    double *short_x;   /* [n] x0 in float */
+    double *moved_x;   /* [n] x0 in float, or away from kinks */
     double *x, *v;     /* [n] where forward is evaluated: x = x0 + h v */
     double *a, *again; /* [n] the gradient by vjp */
     double *ra;        /* [n] its noise; of doubles only where a and n disagree: */
@@ -59,9 +65,11 @@ typedef struct {
     double *y0, *r;      /* [m] y at x0, and its noise */
     double *y[4];        /* [m], or n if that is more: y at h, -h, 2h, -2h */
     double *largest;     /* [m] |y_k| at most, at any step of this probe */
+    double *jump;        /* [m] of the slope of y_k, at the step before */
     double *moves;       /* [m] 1 if y_k depends on what this probe steps along, else 0 */
     double x_size;       /* |x| of the element that this probe steps along */
-    double max_n;        /* the largest |n| */
+    double max_n;        /* the largest |n| of an element, */
+    double max_along;    /* and along a direction */
     double y_size;       /* sum_k |u_k y_k| */
     double hidden_noise; /* of a, s times: of terms that have cancelled */
     double y_noise;      /* of every y_k, at least */
@@ -103,6 +111,25 @@ void at_measure_probe(at_checker *c, ptrdiff_t p);
 void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f);
 /* n by the best of three steps around the usual one or, where these disagree, of many. */
 void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance);
+
+/* ------------------------------------------------------------------ kinks.c -------------------- */
+
+/* Notes in f where the nearest kink is, if one is in view. */
+void at_look_for_kink(const at_checker *c, at_probe *f, const at_slope *s, int count);
+/* Moves the elements that are not known, with a kink near by, away from it, in each round further.
+ * How many? */
+ptrdiff_t at_move_from_kinks(at_checker *c, int round);
+
+/* ------------------------------------------------------------------ verdict.c ------------------ */
+
+/* The size that an error of this probe is measured by. */
+double at_scale_of(const at_checker *c, const at_probe *f);
+/* The verdict of one comparison. */
+void at_judge(at_checker *c, ptrdiff_t p, at_probe *f);
+/* One step is enough for n, unless a and n disagree, or n is not known well, or its sides differ. */
+bool at_is_clear(const at_checker *c, const at_probe *f);
+/* The verdict of all of them, for the report. */
+void at_conclude(at_checker *c);
 
 /* ------------------------------------------------------------------ floats: gradcheck_float.c --- */
 

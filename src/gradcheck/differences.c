@@ -24,6 +24,7 @@
 
 /* Steps and spacings as powers of two, in units of s. */
 enum { FIRST_STEP = -10, SMALLEST_STEP = -36, FINE_SPACING = -30, NOISE_POINTS = 8 };
+enum { MOST_STEPS = -2 * SMALLEST_STEP };
 
 /* x = x0 + h v */
 static void step_aside(at_checker *c, double h)
@@ -168,11 +169,12 @@ static double noise_at_step(at_checker *c, ptrdiff_t k, bool stands_still)
 /* v = direction p, or the axis of element p; returns the unit of steps along it. */
 static double aim_at(at_checker *c, ptrdiff_t p)
 {
-    bool along = c->options.directions > 0;
-    at_stream s = {c->options.seed, 4 + (uint64_t)p};
+    bool along = p >= c->elements;
+    at_stream s = {c->options.seed, 4 + (uint64_t)(p - c->elements)};
     for (ptrdiff_t i = 0; i < c->n; i++) {
         double v = along ? at_random_normal(s, (uint64_t)i) : i == p;
         if (c->is_float) v = rint(16 * v) / 16;
+        if (p >= c->on_unknown && c->probe[i].verdict == ATTIC_PASS) v = 0;
         c->v[i] = along ? size_of_element(c->x0[i]) * v : v;
     }
     memset(c->moves, 0, (size_t)c->m * sizeof *c->moves);
@@ -197,7 +199,7 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 
     at_slope s = {.h = h};
     const double farthest = ldexp(unit, c->precision.largest_step);
-    double squares = 0;
+    double squares = 0, kinks = 0;
     for (ptrdiff_t k = 0; k < c->m; k++) {
         double u = c->u[k];
         double right1 = difference_of(c->y[0][k], c->y0[k]);
@@ -213,6 +215,8 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
             continue;
         }
 
+        s.right1 += u * right1, s.left1 += u * left1;
+        s.right2 += u * right2, s.left2 += u * left2;
         double right = u * (4 * right1 - right2) / (2 * h);
         double left = u * (left2 - 4 * left1) / (2 * h);
         s.n += u * (8 * (right1 - left1) - (right2 - left2)) / (12 * h);
@@ -221,10 +225,15 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         squares += rounding * rounding;
         s.low += fmin(left, right);
         s.high += fmax(left, right);
+        const double jump = fabs(right - left);
+        const bool bends = halved && 3 * jump < c->jump[k]; /* smoothly */
+        if (!bends && jump > 3 * rounding) kinks += jump;
+        c->jump[k] = jump;
     }
     s.jump = s.high - s.low;
     s.jump_bound = s.bound;
     if (c->is_float) s.bound = sqrt(squares);
+    s.bound += kinks;
     return s;
 }
 
@@ -238,14 +247,38 @@ static double unsure_of(const at_slope *s, int j)
     return isfinite(apart) ? 4 * apart + s[j].bound : (double)INFINITY;
 }
 
-/* Do smaller steps, three or more, contradict step j?  Beyond a pole that is close by, or a bump,
- * large steps agree with each other. */
+/* Do smaller steps contradict step j: three of them, or one by eight times what both may be off?
+ * Beyond a pole that is close by, or a bump, large steps agree with each other. */
 static bool is_contradicted(const at_slope *s, int j, int count)
 {
     int n = 0;
-    for (int i = j + 1; i + 1 < count; i++)
-        n += fabs(s[i].n - s[j].n) > unsure_of(s, i) + unsure_of(s, j);
+    for (int i = j + 1; i + 1 < count; i++) {
+        const double apart = fabs(s[i].n - s[j].n), both = unsure_of(s, i) + unsure_of(s, j);
+        n += apart > 8 * both ? 3 : apart > both;
+    }
     return n >= 3;
+}
+
+/* Do the two sides come apart at smaller steps, by more than rounding, and by as much as n?  Then
+ * step j is wider than what it should see: a jump, or several, of hidden units that saturate. */
+static bool sides_part(const at_slope *s, int j, int count)
+{
+    for (int i = j + 1; i < count; i++)
+        if (s[i].jump > 10 * s[i].jump_bound && s[i].jump > 3 * s[j].jump &&
+            s[i].jump > fabs(s[j].n))
+            return true;
+    return false;
+}
+
+/* How far smaller steps are from n of step `best`: n_i is off by rounding / h_i, so this is the
+ * rounding that they show, at step `best`.  It may be more than sixth differences have found: on
+ * the stairs of log(1 + x^2) near 0, where 1 + x^2 has the last digits of 1, they see one tread. */
+static double seen_below(const at_slope *s, int best, int count)
+{
+    double rounding = 0;
+    for (int i = best + 1; i < count; i++)
+        if (isfinite(s[i].n)) rounding = fmax(rounding, fabs(s[i].n - s[best].n) * s[i].h);
+    return 2 * rounding / s[best].h;
 }
 
 /* The step that is known best, or -1. */
@@ -256,11 +289,13 @@ static int choose_best_step(at_probe *f, const at_slope *s, int count)
     for (int j = 1; j + 1 < count; j++) {
         double unsure = unsure_of(s, j);
         if (!(unsure < least) || is_contradicted(s, j, count)) continue;
+        if (f->along && sides_part(s, j, count)) continue;
         best = j;
         f->s = s[j];
         f->n = s[j].n;
         f->bound = least = unsure;
     }
+    if (best >= 0) f->bound = fmax(f->bound, seen_below(s, best, count));
     return best;
 }
 
@@ -288,24 +323,38 @@ static bool is_at_kink(const at_slope *s, int count, int best)
 static int smallest_step(const at_checker *c, ptrdiff_t p)
 {
     if (!c->is_float) return SMALLEST_STEP;
-    if (c->options.directions > 0) return 4 - ATTIC_SHORT_BITS;
+    if (p >= c->elements) return 4 - ATTIC_SHORT_BITS;
     int step = ilogb(fmin(at_float_scale(c->x0[p]), 1)) - ATTIC_SHORT_BITS;
     return c->x0[p] == 0 || step < SMALLEST_STEP ? SMALLEST_STEP : step;
 }
 
+/* Is this double much smaller than the steps?  A pole or a kink at 0 is as near as that, so steps
+ * in units of |x| follow. */
+static bool is_tiny(const at_checker *c, ptrdiff_t p)
+{
+    const double x = p < c->elements && !c->is_float ? fabs(c->x0[p]) : 1;
+    return x > 0x1p-900 && x < 0x1p-20;
+}
+
 void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
 {
-    at_slope s[-SMALLEST_STEP] = {0};
-    const int largest = c->precision.largest_step, count = 1 + largest - smallest_step(c, p);
+    at_slope s[MOST_STEPS] = {0};
+    const int largest = c->precision.largest_step;
+    int count = 1 + largest - smallest_step(c, p);
     double unit = aim_at(c, p);
     for (int j = 0; j < count; j++) s[j] = slope_at(c, unit, largest - j, j > 0);
+    for (int j = 0, far = count; is_tiny(c, p) && j < far; j++)
+        s[count++] = slope_at(c, at_float_scale(c->x0[p]), largest - j, j > 0);
 
     int best = choose_best_step(f, s, count);
     f->swept = true;
+    if (p < c->elements) at_look_for_kink(c, f, s, count);
     f->at_kink = best < 0 || is_at_kink(s, count, best);
     if (best < 0) f->n = (double)NAN;
     if (f->at_kink) f->bound = best < 0 ? (double)INFINITY : s[best].jump;
 }
+
+#define TANGENT_LEAST 1e-120 /* of a direction of size 1: smaller ones are 0 in dual numbers */
 
 /* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as
  * much as the y_k that move, where these change by their own size over s. */
@@ -321,6 +370,7 @@ static void measure_exact(at_checker *c, at_probe *f)
         noise += fabs(c->u[k]) * c->r[k];
     }
     f->e_bound = 64 * noise / f->unit;
+    if (f->a != 0 && fabs(f->a) < TANGENT_LEAST) f->e = (double)NAN;
 }
 
 /* Along v, a = sum_i dL/dx_i v_i; its noise adds up in squares. */
@@ -345,8 +395,8 @@ void at_measure_probe(at_checker *c, ptrdiff_t p)
 {
     at_probe *f = &c->probe[p];
     *f = (at_probe){.verdict = ATTIC_PASS, .unit = aim_at(c, p)};
-    bool along = c->options.directions > 0;
-    ptrdiff_t from = along ? 0 : p, to = along ? c->n : p + 1;
+    f->along = p >= c->elements;
+    ptrdiff_t from = f->along ? 0 : p, to = f->along ? c->n : p + 1;
     for (ptrdiff_t i = from; i < to; i++) f->a += c->a[i] * c->v[i];
     f->a_noise = c->is_float ? noise_along_v(c) : 0;
     measure_exact(c, f);

@@ -22,13 +22,19 @@ typedef enum {
     ATTIC_NOT_RUN,       /* there was nothing to compare with; the reason says why */
     ATTIC_PASS,          /* every comparison agrees; the resolution says how much that means */
     ATTIC_WRONG,         /* backward is not the derivative, or breaks one of the rules below */
-    ATTIC_NOISE_LIMITED, /* at no step do differences show enough digits: rounding drowns them */
+    ATTIC_NOISE_LIMITED, /* rounding drowns the differences, element by element and along directions */
     ATTIC_NON_SMOOTH,    /* a kink or a jump at this very point: there is no derivative */
     ATTIC_VACUOUS,       /* nothing could have failed: no elements, or every derivative is 0 */
-    ATTIC_RACE           /* the same call gives other values, by more than rounding */
+    ATTIC_RACE,          /* the same call gives other values, by more than rounding */
+    ATTIC_PARTLY_KNOWN /* what can be compared agrees, but of more than 1 % of the elements, or of
+                          * a whole input, rounding leaves only what directions show */
 } at_verdict;
 
 AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
+
+/* The exit status of a program that checks: 0 PASS, 1 WRONG, 2 undecided (NOISE_LIMITED,
+ * PARTLY_KNOWN, NON_SMOOTH, VACUOUS), 3 NOT_RUN, 4 RACE. */
+AT_API int at_verdict_status(at_verdict v);
 
 /* a: what backward says.  Two witnesses stand beside it.
  *
@@ -57,10 +63,18 @@ typedef struct {
     char reason[240];  /* one sentence */
     at_dtype real;     /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32 */
     ptrdiff_t checked; /* comparisons made: elements, or directions */
-    ptrdiff_t failed;  /* how many of them did not agree */
+    ptrdiff_t failed;  /* how many of them do not agree, or are unknown */
+    ptrdiff_t unknown; /* in how many n has too few digits, or a kink is near */
     double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
     double exact_error; /* the largest |a - e| / max(|a|, |e|, max|n| / 1000); NaN: there is no e */
-    double resolution;  /* an error larger than this, in any one comparison, would have been seen */
+    double resolution; /* an error larger than this, in any one comparison that is known, would have
+                         * been seen */
+    double hidden;     /* in one that is unknown: an error of up to this share of the largest |n| */
+
+    /* Beside the elements: along random directions, how many are known and agree, of 4; or 0. */
+    int directions;
+    double along_error, along_resolution; /* as error and resolution, of these */
+    char note[240]; /* "x[1] = -1.1e-05 is 1.1e-05 from a kink: ...": what was moved, or "" */
 
     ptrdiff_t pairs;  /* of runs at the same x that were compared, bit by bit */
     ptrdiff_t differ; /* how many of them do: RACE if by more than rounding; sums in the order in */
@@ -87,7 +101,7 @@ typedef struct {
 } at_gradcheck_part;
 
 /* All zero is a good choice.  directions = 0 checks every element by 4 forwards each, in float by
- * about 50; k > 0 checks k random directions instead. */
+ * about 50, and 4 random directions beside them; k > 0 checks k random directions alone. */
 typedef struct {
     int directions;
     int order; /* 2: checks the gradient of the gradient, see at_gradcheck; 0 and 1: the gradient */
