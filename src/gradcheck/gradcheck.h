@@ -98,7 +98,14 @@ typedef struct {
 typedef struct {
     const char *name;
     ptrdiff_t count;
+    at_shape shape; /* for words like "axis 1 is 8"; without dims: [count] */
 } at_gradcheck_part;
+
+/* A number that forward uses, like {"D", 5} or {"p", 0.25}: a wrong factor is named by it. */
+typedef struct {
+    const char *name;
+    double value;
+} at_gradcheck_size;
 
 /* All zero is a good choice.  directions = 0 checks every element by 4 forwards each, in float by
  * about 50, and 4 random directions beside them; k > 0 checks k random directions alone. */
@@ -111,7 +118,7 @@ typedef struct {
     uint64_t seed;
     at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
     const at_gradcheck_part
-        *parts; /* names for the elements of x; ends with {NULL, 0}.  For at_gradcheck_fn
+        *parts; /* names for the elements of x; ends with {0}.  For at_gradcheck_fn
                                      * only: leaves have names of their own */
 } at_gradcheck_options;
 

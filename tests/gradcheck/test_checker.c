@@ -558,9 +558,14 @@ START_TEST(an_order_that_is_none_is_refused)
 }
 END_TEST
 
+#define PART(its_name, elements)                                                                   \
+    {                                                                                              \
+        .name = (its_name), .count = (elements)                                                    \
+    }
+
 START_TEST(parts_of_x_have_names)
 {
-    const at_gradcheck_part parts[] = {{"weight", 2}, {"none", 0}, {"bias", 3}, {NULL, 0}};
+    const at_gradcheck_part parts[] = {PART("weight", 2), PART("none", 0), PART("bias", 3), {0}};
     at_gradcheck_options named = {.parts = parts};
     at_gradcheck_report r = at_gradcheck_fn(exp_all, exp_vjp_wrong_at_3, N, N, some_x, NULL, named);
     assert_verdict(r, ATTIC_WRONG);
@@ -573,9 +578,9 @@ END_TEST
 
 START_TEST(parts_that_do_not_make_up_x_are_refused)
 {
-    const at_gradcheck_part few[] = {{"weight", 2}, {NULL, 0}};
-    const at_gradcheck_part many[] = {{"weight", 2}, {"bias", 4}, {NULL, 0}};
-    const at_gradcheck_part negative[] = {{"weight", -2}, {"bias", 7}, {NULL, 0}};
+    const at_gradcheck_part few[] = {PART("weight", 2), {0}};
+    const at_gradcheck_part many[] = {PART("weight", 2), PART("bias", 4), {0}};
+    const at_gradcheck_part negative[] = {PART("weight", -2), PART("bias", 7), {0}};
     const at_gradcheck_part *const bad[] = {few, many, negative};
     const char *const reason[] = {
         "the parts of x have 2 elements together, x has 5",
@@ -595,7 +600,7 @@ START_TEST(a_long_name_of_a_part_is_cut)
     char name[300];
     memset(name, 'w', sizeof name);
     name[sizeof name - 1] = 0;
-    const at_gradcheck_part parts[] = {{name, N}, {NULL, 0}};
+    const at_gradcheck_part parts[] = {PART(name, N), {0}};
     at_gradcheck_report r = at_gradcheck_fn(exp_all, exp_vjp, N, N, some_x, NULL,
                                             (at_gradcheck_options){.parts = parts});
     assert_verdict(r, ATTIC_PASS);
