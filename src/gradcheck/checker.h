@@ -141,4 +141,25 @@ double at_float_scale(double x);
 /* Does some y_k compute in float, near x0?  Works in x and y. */
 bool at_computes_in_float(at_checker *c);
 
+/* ------------------------------------------------------------------ all together: diagnosis.c --- */
+
+typedef struct { /* of every element of x */
+    ptrdiff_t count;
+    const double *x; /* NULL: not known */
+    const double *a, *n, *bound;
+    const double *a_of_first;  /* a, had each dy been dy[0]; NULL: not known, or there is one y */
+    const bool *wrong, *known; /* known: n is known well enough to call a right */
+    const at_gradcheck_part *parts; /* NULL: one, "x" */
+    const at_gradcheck_size *sizes; /* NULL: none; ends with {0} */
+} at_elements;
+
+enum { ATTIC_DIAGNOSIS = 401 };
+/* What the wrong elements say together, one line or several without '\n' at the end:
+ *
+ *     q, k are wrong, v is right: 1/sqrt(D) = 0.4472 times the derivative
+ *
+ * Lines after the first are of one input each, or of those that it holds for.  Empty if none is
+ * wrong. */
+void at_diagnose(const at_elements *all, char text[ATTIC_DIAGNOSIS]);
+
 #endif
