@@ -93,18 +93,15 @@ static input_view view_of(const at_elements *all, const at_gradcheck_part *part,
                     .wrong = all->wrong + start,
                     .known = all->known + start};
     if (p.shape.ndim == 0 || at_count(p.shape) != p.count) p.shape = at_shape_of((int)p.count);
-    for (ptrdiff_t e = 0; e < p.count; e++) {
-        if (p.known[e]) p.largest_n = fmax(p.largest_n, fabs(p.n[e]));
-        if (isfinite(p.a[e])) p.largest = fmax(p.largest, fabs(p.a[e]));
-        p.wrongs += p.wrong[e];
-        p.unknown += !p.known[e] && !p.wrong[e];
-    }
-    p.largest = fmax(p.largest, p.largest_n);
     double d = 0, size = 0;
     for (ptrdiff_t e = 0; e < p.count; e++) {
-        if (!p.wrong[e] || !isfinite(p.a[e]) || !isfinite(p.n[e])) continue;
-        d += fabs(p.a[e] - p.n[e]);
-        size += fmax(fabs(p.a[e]), fabs(p.n[e]));
+        const bool finite = isfinite(p.a[e]) && isfinite(p.n[e]);
+        p.largest_n = fmax(p.largest_n, p.known[e] ? fabs(p.n[e]) : 0);
+        p.largest = fmax(p.largest, finite ? fmax(fabs(p.a[e]), fabs(p.n[e])) : 0);
+        p.wrongs += p.wrong[e];
+        p.unknown += !p.known[e] && !p.wrong[e];
+        d += p.wrong[e] && finite ? fabs(p.a[e] - p.n[e]) : 0;
+        size += p.wrong[e] && finite ? fmax(fabs(p.a[e]), fabs(p.n[e])) : 0;
     }
     p.error = size > 0 ? d / size : 1;
     return p;
@@ -214,7 +211,7 @@ static void write_where(input_view *p)
 
 /* ------------------------------------------------------------------ fits ----------------------- */
 
-typedef enum { FACTOR, CONSTANT, TIMES_X, TIMES_X_AND_CONSTANT } fit_kind;
+typedef enum { CONSTANT, TIMES_X, TIMES_X_AND_CONSTANT, FACTOR } fit_kind;
 
 typedef struct {
     ptrdiff_t freedom; /* elements beyond those that the parameters take */
@@ -239,26 +236,24 @@ static bool line_fits(const input_view *p, fit_kind kind, line_of line, fit *f)
     const bool centred = kind == CONSTANT || kind == TIMES_X_AND_CONSTANT;
     double count = 0, d = 0, b = 0, bb = 0, bd = 0, weight = 0, wrongs = 0;
     for (ptrdiff_t e = line.start; e < line.end; e += line.step) {
+        const double there = basis ? basis[e] : 0, is = p->a[e] - p->n[e];
         if (!is_on(p, line, e)) continue;
         wrongs += p->wrong[e];
         count++;
-        d += p->a[e] - p->n[e];
-        b += basis ? basis[e] : 0;
+        d += is;
+        b += there;
+        bb += there * there;
+        bd += there * is;
     }
     if (wrongs == 0) return true;
-    d = centred ? d / count : 0;
-    b = centred ? b / count : 0;
+    if (!centred) b = d = 0;
+    f->slope = basis ? (bd - b * d / count) / (bb - b * b / count) : 0;
     for (ptrdiff_t e = line.start; e < line.end; e += line.step) {
-        double there = basis ? basis[e] - b : 0;
-        bb += is_on(p, line, e) ? there * there : 0;
-        bd += is_on(p, line, e) ? there * (p->a[e] - p->n[e] - d) : 0;
-    }
-    f->slope = bb > 0 ? bd / bb : 0;
-    for (ptrdiff_t e = line.start; e < line.end; e += line.step) {
-        double there = basis ? basis[e] - b : 0, is = p->a[e] - p->n[e];
-        double t = rounding_of(p, e) + 2 * p->bound[e] * (kind == FACTOR ? fabs(1 + f->slope) : 1);
+        const double there = basis ? basis[e] - b / count : 0, is = p->a[e] - p->n[e];
+        const double gain = kind == FACTOR ? fabs(1 + f->slope) : 1;
+        const double t = rounding_of(p, e) + 2 * p->bound[e] * gain;
         if (!is_on(p, line, e)) continue;
-        if (!(fabs(is - d - f->slope * there) <= t)) return false;
+        if (!(fabs(is - d / count - f->slope * there) <= t)) return false;
         f->d += is * is;
         f->t += t * t;
         weight += there * there / (t * t);
@@ -279,7 +274,7 @@ static bool write_fit(input_view *p, fit_kind kind, int axis)
     const ptrdiff_t step = at_count_between(p->shape, axis + 1, p->shape.ndim);
     const ptrdiff_t length = p->shape.dim[axis] * step;
     fit f = {0};
-    if (kind >= TIMES_X && !p->x) return false;
+    if ((kind == TIMES_X || kind == TIMES_X_AND_CONSTANT) && !p->x) return false;
     for (ptrdiff_t e = 0; e < p->count; e += e % step == step - 1 ? length - step + 1 : 1)
         if (!line_fits(p, kind, (line_of){e, step, e + length, true}, &f)) return false;
     if (f.freedom < 4 || f.t > 0.01 * f.d) return false;
@@ -292,7 +287,7 @@ static bool write_fit(input_view *p, fit_kind kind, int axis)
 typedef struct {
     char name[44];
     double value;
-    enum { CONSTANT_NUMBER, SIZE, ALONE, LENGTH } kind; /* ALONE: in no product */
+    enum { CONSTANT_NUMBER, SIZE, LENGTH } kind;
 } named_number;
 
 typedef struct {
@@ -324,8 +319,6 @@ static void collect_numbers(const at_elements *all, const at_gradcheck_part *par
         if (s->value > 0) add_number(to, SIZE, s->value, "%.16s", s->name);
         if (s->value > 1e-3 && s->value < 1)
             add_number(to, SIZE, 1 - s->value, "(1 - %.16s)", s->name);
-        if (s->value > 2)
-            add_number(to, ALONE, 1 - 1 / s->value, "(%.16s - 1)/%.16s", s->name, s->name);
     }
     for (; part->name; part++)
         for (int axis = 0; axis < part->shape.ndim; axis++) {
@@ -359,7 +352,7 @@ static int try_form(char *text, double f, double error, const number_list *numbe
             const double value = power_of(a->value, form->p) * power_of(b->value, form->q);
             if ((a->kind == LENGTH) != lengths || fabs(fabs(f) - value) > error * value) continue;
             if (a->kind == CONSTANT_NUMBER ? form->p != 1 : !alone && !like) continue;
-            if (!alone && (a->kind == ALONE || b->kind != SIZE || i == j)) continue;
+            if (!alone && (b->kind != SIZE || i == j)) continue;
             if (found == 6 || (same && a->kind == SIZE && j < i)) continue;
             add_text(text, "%s%s", found++ ? " or " : "", f < 0 ? "-" : "");
             add_text(text, form->format, a->name, b->name);
@@ -404,100 +397,69 @@ static bool write_factor(input_view *p, const number_list *numbers, bool *ambigu
 
 /* ------------------------------------------------------------------ another index -------------- */
 
-/* How many bits agree, if n and a are the same up to t. */
-static int bits_of(double n, double t)
-{
-    int bits = 0;
-    frexp(fabs(n) / t, &bits);
-    return bits > 1 ? bits - 1 : 0;
-}
+enum { TRANSPOSED = -3, REVERSED, IN_PAIRS }; /* or by how much it is shifted */
 
-/* The index on this axis whose n is a at index i; -1: there is none.  Chance would do that with
- * probability 2^-bits. */
-static int index_meant(const input_view *p, int axis, int i, int *bits)
+/* The element whose derivative a would be at e, had backward moved them so along this axis. */
+static ptrdiff_t moved_from(const input_view *p, int axis, int move, ptrdiff_t e)
 {
     const ptrdiff_t step = at_count_between(p->shape, axis + 1, p->shape.ndim);
-    for (int j = 0; j < p->shape.dim[axis]; j++) {
-        int sum = -bits_of(p->shape.dim[axis], 1);
-        bool same = j != i;
-        for (ptrdiff_t e = 0; same && e < p->count; e++) {
-            if (index_on(p, axis, e) != i) continue;
-            const ptrdiff_t other = e + (j - i) * step;
-            const double t = rounding_of(p, e) + p->bound[other];
-            same = fabs(p->a[e] - p->n[other]) <= t;
-            sum += bits_of(p->n[other], t);
-        }
-        if (!same || sum < 2) continue;
-        *bits += sum;
-        return j;
-    }
-    return -1;
+    const int length = p->shape.dim[axis], i = index_on(p, axis, e);
+    int j = move == REVERSED ? length - 1 - i : (i + length - move) % length;
+    if (move == IN_PAIRS) j = (i ^ 1) < length ? i ^ 1 : i;
+    if (move != TRANSPOSED) return e + (j - i) * step;
+    const ptrdiff_t next = p->shape.dim[axis + 1], inner = step / next,
+                    of_both = e % (length * step);
+    return e - of_both + (of_both / inner % length * next + of_both / inner / length) * inner +
+           of_both % inner;
 }
 
-static bool write_shift(input_view *p, int axis)
+/* Of a shift, those that left the axis are anything. */
+static bool write_move(input_view *p, int axis, int move)
 {
     const int length = p->shape.dim[axis];
-    int found = 0, missed = 0, shift = 0, bits = 0;
-    bool reversed = true, shifted = true, wrong[MOST_INDICES] = {0};
-    if (length > MOST_INDICES) return false;
-    for (ptrdiff_t e = 0; e < p->count; e++) wrong[index_on(p, axis, e)] |= p->wrong[e];
-    for (int i = 0; i < length && missed < 2; i++) {
-        int j = wrong[i] ? index_meant(p, axis, i, &bits) : -1, by = (i - j + length) % length;
-        missed += wrong[i] && j < 0;
-        if (j < 0) continue;
-        shift = found++ ? shift : by;
-        reversed = reversed && j == length - 1 - i;
-        shifted = shifted && by == shift;
+    ptrdiff_t misses = 0;
+    double nn = 0, tt = 0;
+    for (ptrdiff_t e = 0; e < p->count && misses * length <= p->count * (move > 0); e++) {
+        const ptrdiff_t from = moved_from(p, axis, move, e);
+        const double t = rounding_of(p, e) + p->bound[from];
+        misses += !(fabs(p->a[e] - p->n[from]) <= t);
+        nn += p->n[from] * p->n[from];
+        tt += t * t;
     }
-    if (found < 2 || found < 2 * missed || bits < 14) return false;
-    if (reversed || !shifted)
-        add_text(p->finding, "the derivative with axis %d %s", axis,
-                 reversed ? "reversed" : "in another order");
+    if (p->count < 4 || misses * length > p->count * (move > 0) || tt > 1e-3 * nn) return false;
+    add_text(p->finding, "the derivative, but axis %d ", axis);
+    if (move == TRANSPOSED)
+        add_text(p->finding, "and axis %d are transposed", axis + 1);
+    else if (move < 0)
+        add_text(p->finding, "is %s", move == REVERSED ? "reversed" : "interchanged in pairs");
     else
-        add_text(p->finding, "the derivative shifted by %d along axis %d",
-                 shift > length / 2 ? shift - length : shift, axis);
+        add_text(p->finding, "is shifted by %d", move > length / 2 ? move - length : move);
     return true;
 }
 
-/* This axis and the next one; false if there is none. */
-static bool write_transpose(input_view *p, int axis)
+static bool write_moves(input_view *p, int axis)
 {
-    const int *dim = p->shape.dim + axis;
-    if (axis + 1 >= p->shape.ndim) return false;
-    const ptrdiff_t inner = at_count_between(p->shape, axis + 2, p->shape.ndim);
-    double nn = 0, tt = 0;
-    for (ptrdiff_t e = 0; e < p->count; e++) {
-        ptrdiff_t line = e / inner, j = line % dim[1], i = line / dim[1] % dim[0];
-        ptrdiff_t to = ((line / dim[1] / dim[0] * dim[1] + j) * dim[0] + i) * inner + e % inner;
-        double t = rounding_of(p, to) + p->bound[e];
-        if (!(fabs(p->a[to] - p->n[e]) <= t)) return false;
-        nn += p->n[e] * p->n[e];
-        tt += t * t;
-    }
-    if (p->count < 4 || tt > 0.01 * nn) return false;
-    add_text(p->finding, "the derivative with axes %d and %d transposed", axis, axis + 1);
-    return true;
+    for (int move = axis + 1 < p->shape.ndim ? TRANSPOSED : REVERSED; move < p->shape.dim[axis];
+         move++)
+        if (move != 0 && write_move(p, axis, move)) return true;
+    return false;
 }
 
 /* ------------------------------------------------------------------ what ----------------------- */
 
-static bool is_zero(const input_view *p, ptrdiff_t e)
+typedef enum { IS_ZERO, SHOULD_BE_ZERO, IS_OF_FIRST } condition;
+
+static bool holds(const input_view *p, condition it, ptrdiff_t e)
 {
-    return p->a[e] == 0;
-}
-static bool should_be_zero(const input_view *p, ptrdiff_t e)
-{
-    return fabs(p->n[e]) <= fmin(p->bound[e], 0.05 * fabs(p->a[e]));
-}
-static bool is_of_first(const input_view *p, ptrdiff_t e)
-{
+    if (it == IS_ZERO) return p->a[e] == 0;
+    if (it == SHOULD_BE_ZERO) return fabs(p->n[e]) <= fmin(p->bound[e], 0.05 * fabs(p->a[e]));
     return p->of_first && fabs(p->a[e] - p->of_first[e]) <= rounding_of(p, e);
 }
 
-static bool write_if_all(input_view *p, bool is(const input_view *, ptrdiff_t), const char *what)
+static bool write_if_all(input_view *p, condition it, const char *what)
 {
     for (ptrdiff_t e = 0; e < p->count; e++)
-        if (p->wrong[e] && !is(p, e)) return false;
+        if (p->wrong[e] && !holds(p, it, e)) return false;
     add_text(p->finding, "%s", what);
     return true;
 }
@@ -507,16 +469,16 @@ static void write_finding(input_view *p, const number_list *numbers, bool *ambig
     write_where(p);
     const size_t used = strlen(p->finding);
     if (used) add_text(p->finding, ": ");
-    if (write_if_all(p, is_zero, "all 0") ||
-        write_if_all(p, should_be_zero, "should be 0: is a mask missing?") ||
+    if (write_if_all(p, IS_ZERO, "all 0") ||
+        write_if_all(p, SHOULD_BE_ZERO, "should be 0: is a mask missing?") ||
         write_factor(p, numbers, ambiguous) ||
-        write_if_all(p, is_of_first, "as if every dy were dy[0]"))
+        write_if_all(p, IS_OF_FIRST, "as if every dy were dy[0]"))
         return;
     for (int axis = p->shape.ndim - 1; axis >= 0; axis--)
-        if (write_shift(p, axis) || write_transpose(p, axis)) return;
-    for (int kind = CONSTANT; kind <= TIMES_X_AND_CONSTANT + 1; kind++)
+        if (write_moves(p, axis)) return;
+    for (fit_kind kind = CONSTANT; kind <= FACTOR; kind++)
         for (int axis = p->shape.ndim - 1; axis >= 0; axis--)
-            if (write_fit(p, kind > TIMES_X_AND_CONSTANT ? FACTOR : (fit_kind)kind, axis)) return;
+            if (write_fit(p, kind, axis)) return;
     p->finding[used] = 0;
 }
 

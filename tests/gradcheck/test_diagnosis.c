@@ -105,7 +105,6 @@ START_TEST(a_factor_has_its_name)
                 {0.5, "1/2 = 0.5"},
                 {-1, "-1"},
                 {-sqrt(5), "-sqrt(D) = -2.236"},
-                {4. / 5, "(D - 1)/D = 0.8"},
                 {1 / log(2) / sqrt(5), "log2 e/sqrt(D) = 0.6452"},
                 {1.0123, "1.012"}};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
@@ -187,16 +186,17 @@ START_TEST(the_derivative_of_another_index_is_recognised)
     const at_gradcheck_part parts[] = {PART_OF("x", 4, 6), {0}};
     by_hand h = all_right(), right = h;
     for (int e = 0; e < E; e++) h.a[e] = right.n[e / 6 * 6 + 5 - e % 6];
-    ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: the derivative with axis 1 reversed");
+    ck_assert_str_eq(said_of(&h, parts, NULL),
+                     "x is wrong: the derivative, but axis 1 is reversed");
     for (int e = 0; e < E; e++) h.a[e] = right.n[(e + 18) % E];
     ck_assert_str_eq(said_of(&h, parts, NULL),
-                     "x is wrong: the derivative shifted by 1 along axis 0");
-    for (int e = 0; e < E; e++) h.a[e] = right.n[(e ^ 2) < E ? e ^ 2 : e];
+                     "x is wrong: the derivative, but axis 0 is shifted by 1");
+    for (int e = 0; e < E; e++) h.a[e] = right.n[e ^ 1];
     ck_assert_str_eq(said_of(&h, NULL, NULL),
-                     "x is wrong: the derivative with axis 0 in another order");
+                     "x is wrong: the derivative, but axis 0 is interchanged in pairs");
     for (int e = 0; e < E; e++) h.a[e % 6 * 4 + e / 6] = right.n[e];
     ck_assert_str_eq(said_of(&h, parts, NULL),
-                     "x is wrong: the derivative with axes 0 and 1 transposed");
+                     "x is wrong: the derivative, but axis 0 and axis 1 are transposed");
 }
 END_TEST
 
