@@ -708,6 +708,8 @@ const at_case at_cases_products[] = {
     ROW("toeplitz", "[3,4]", case_toeplitz, .ctx = &(int){1}, .note = "3 of 1 x 4"),
     ROW("toeplitz", "[2,3,4]", case_toeplitz, .ctx = &(int){4}, .note = "2 x 3 of 4 x 1"),
     ROW("toeplitz", "[1]", case_toeplitz, .ctx = &(int){1}, .note = "1 x 1"),
+    ROW("toeplitz", "[2,300]", case_toeplitz, .ctx = &(int){31}, .directions = 6,
+        .note = "2 of 31 x 270, two spans"),
     ROW("toeplitz", "[2,3]", case_toeplitz, .ctx = &(int){4}, .expect = ATTIC_VACUOUS,
         .note = "4 x 0"),
     ROW("toeplitz", "[2,3]", case_toeplitz, .ctx = &(int){0}, .expect = ATTIC_VACUOUS,
