@@ -59,15 +59,21 @@ AT_FORMULA(loss_y);
 AT_FORMULA(loss_dx);
 AT_FORMULA(loss_dz);
 
-/* k = 1 - z + p z, and max(x, 0) */
+/* k = 1 - z + p z */
 static REAL loss_share(REAL z, REAL p)
 {
     return 1 - z + p * z;
 }
 
+/* max(x, 0) and max(-x, 0).  At 0 both take the side of x < 0, as |x| does in dual.h. */
 static REAL loss_above(REAL x)
 {
     return VALUE(x) > 0 ? x : 0;
+}
+
+static REAL loss_below(REAL x)
+{
+    return VALUE(x) > 0 ? 0 : -x;
 }
 
 static REAL loss_within(REAL d, REAL delta)
@@ -106,7 +112,7 @@ void AT_REAL(loss_y)(const at_chunk *k, void *values)
     case LOSS_BCE_POSITIVE:
         EACH(l[i] = -fabs(x[i]));
         vexp(k->n, l, q);
-        EACH(l[i] = p[i] * z[i] * loss_above(-x[i]) + (1 - z[i]) * loss_above(x[i]) +
+        EACH(l[i] = p[i] * z[i] * loss_below(x[i]) + (1 - z[i]) * loss_above(x[i]) +
                     loss_share(z[i], p[i]) * log1p(q[i]));
         break;
     case LOSS_KL:
@@ -171,7 +177,7 @@ void AT_REAL(loss_dz)(const at_chunk *k, void *values)
         EACH(dz[i] = -fabs(x[i]));
         vexp(k->n, dz, p);
         EACH(dz[i] =
-                 (w[i] * loss_above(-x[i]) - loss_above(x[i]) + (w[i] - 1) * log1p(p[i])) * dl[i]);
+                 (w[i] * loss_below(x[i]) - loss_above(x[i]) + (w[i] - 1) * log1p(p[i])) * dl[i]);
         break;
     case LOSS_KL:
         vlog(k->n, z, p);

@@ -400,6 +400,8 @@ const at_case at_cases_elementwise[] = {
     ROW("bce", "[4] [4]", case_loss, .ctx = &(case_of_loss){2, ATTIC_NONE, 2, 0},
         .values = (double[]){-30, 0.125, 30, 700, 0.5, 0, 1, 0.25},
         .note = "positive weights, far out"),
+    ROW("bce", "[3] [3]", case_loss, .ctx = &(case_of_loss){2, ATTIC_NONE, 2, 0},
+        .values = (double[]){0, -1, 0, 0.5, 0.25, 1}, .note = "positive weights, x = 0"),
     ROW("huber", "[2] [2]", case_loss, .ctx = &(case_of_loss){1, ATTIC_NONE, 0, 0},
         .values = (double[]){9, -9, 0, 0}, .note = "far out"),
     ROW("kl", "[3]", case_kl_zero, .low = -3, .high = -1, .note = "a target of 0"),
