@@ -115,6 +115,12 @@ static inline at_dual dual_over(at_dual x, at_dual y)
     return dual_of(q, t == 0 && u == 0 ? 0 : (t - q * u) / w);
 }
 
+/* y, one of n equal values, with the mean of their tangents; s is the sum of all n. */
+static inline at_dual dual_shared(at_dual y, at_dual s, at_dual n)
+{
+    return dual_of(VALUE(y), TANGENT(s) / VALUE(n));
+}
+
 #define mul_add(a, b, c) ((a) * (b) + (c))
 #define AT_DUAL_OR_DOUBLE(f, x, other) _Generic((x), at_dual : dual_##f, default : other##f)
 #define fabs(x) AT_DUAL_OR_DOUBLE(fabs, x, __builtin_)(x)

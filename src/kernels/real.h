@@ -10,6 +10,9 @@
  *     VALUE(x)         is x, of a dual number its value: written where a REAL is compared, or cast
  *     OVER(x, y)       is x / y: written for every quotient of two REALs
  *     mul_add(a, b, c) is a b + c, all of one type (arithmetic.h)
+ *     SHARED(y, s, n)  is y, one of n equal numbers with the sum s; its tangent is the mean of
+ *                      theirs, as backward gives each of them an equal share
+ *     HAS_TANGENT      is 1 for dual numbers, else 0
  *     AT_REAL(dot)     is at_dot_f32, _f64 or _dual: the name of what other files may call
  *     exp(x), fabs(x)  are the functions of the type of x (elementary.h), as <tgmath.h> makes them
  *     row_max(n, x)    is at_row_max_f32 ...
@@ -57,6 +60,8 @@
 #define WIDE at_dual
 #define REAL_EPS DBL_EPSILON
 #define OVER(x, y) dual_over(x, y)
+#define SHARED(y, s, n) dual_shared(y, s, n)
+#define HAS_TANGENT 1
 #define AT_REAL(name) at_##name##_dual
 #elif defined(AT_F64)
 #define REAL double
@@ -65,6 +70,8 @@
 #define TANGENT(x) 0
 #define REAL_EPS DBL_EPSILON
 #define OVER(x, y) ((x) / (y))
+#define SHARED(y, s, n) (y)
+#define HAS_TANGENT 0
 #define AT_REAL(name) at_##name##_f64
 #else
 #define AT_ONCE
@@ -74,6 +81,8 @@
 #define TANGENT(x) 0
 #define REAL_EPS FLT_EPSILON
 #define OVER(x, y) ((x) / (y))
+#define SHARED(y, s, n) (y)
+#define HAS_TANGENT 0
 #define AT_REAL(name) at_##name##_f32
 #endif
 

@@ -16,7 +16,8 @@
  * does that.  a and b may be one tensor: both shares are added to the one gradient.
  *
  * Nothing is saved.  Edges: division by 0 gives inf or NaN, as IEEE has it, in y and in da.  Where
- * a or b is NaN, so are their minimum and maximum, and both receive dy.
+ * a or b is NaN, so are their minimum and maximum, and both receive dy.  Where both are equal, the
+ * tangent of y, in dual numbers, is the mean of theirs: the shares of dy.
  */
 #include "ops/op.h"
 
@@ -59,6 +60,13 @@ static inline bool binary_is_nan(REAL x)
     return VALUE(x) != VALUE(x);
 }
 
+/* The larger of a and b, or the smaller */
+static inline REAL binary_chosen(REAL a, REAL b, bool largest)
+{
+    if ((largest ? VALUE(a) > VALUE(b) : VALUE(a) < VALUE(b)) || binary_is_nan(a)) return a;
+    return VALUE(a) == VALUE(b) ? SHARED(b, a + b, (REAL)2) : b;
+}
+
 /* What x receives of dy beside z: all of it if it was chosen, half of it if they are equal. */
 static inline REAL binary_share(REAL x, REAL z, REAL dy, bool largest)
 {
@@ -83,12 +91,8 @@ void AT_REAL(binary_y)(const at_chunk *k, void *values)
     case BINARY_SUB: EACH(y[i] = a[i] - b[i]); break;
     case BINARY_MUL: EACH(y[i] = a[i] * b[i]); break;
     case BINARY_DIV: EACH(y[i] = OVER(a[i], b[i])); break;
-    case BINARY_MINIMUM:
-        EACH(y[i] = VALUE(a[i]) < VALUE(b[i]) || binary_is_nan(a[i]) ? a[i] : b[i]);
-        break;
-    case BINARY_MAXIMUM:
-        EACH(y[i] = VALUE(a[i]) > VALUE(b[i]) || binary_is_nan(a[i]) ? a[i] : b[i]);
-        break;
+    case BINARY_MINIMUM: EACH(y[i] = binary_chosen(a[i], b[i], false)); break;
+    case BINARY_MAXIMUM: EACH(y[i] = binary_chosen(a[i], b[i], true)); break;
     }
 }
 

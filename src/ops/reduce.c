@@ -14,7 +14,8 @@
  * depends on x_r too changes nothing: dy/dm = -2/f sum_r (x_r - m) = 0.  Only m is saved.
  *
  * Where several are equal the maximum has a kink: it rises with any of them and falls with none.
- * Equal shares are the choice that does not depend on their order.  A NaN counts as the maximum and
+ * Equal shares are the choice that does not depend on their order.  In dual numbers its tangent is
+ * the mean of theirs: the same shares.  A NaN counts as the maximum and
  * as the minimum of what it is among, and as equal to another NaN.
  *
  * A sum is what the gradient of a repeat is, and its gradient is a repeat.  So both are the map's
@@ -49,6 +50,14 @@ static void reduce_max_dx(const at_chunk *k, void *values)
     const REAL *x = k->in[REDUCE_X], *y = k->in[REDUCE_Y], *share = k->in[REDUCE_SHARE];
     REAL *restrict dx = values;
     for (int i = 0; i < k->n; i++) dx[i] = at_is_max(x[i], y[i]) ? share[i] : 0;
+}
+
+/* x where x = y, else 0 */
+static void reduce_tied(const at_chunk *k, void *values)
+{
+    const REAL *x = k->in[REDUCE_X], *y = k->in[REDUCE_Y];
+    REAL *restrict tied = values;
+    for (int i = 0; i < k->n; i++) tied[i] = at_is_max(x[i], y[i]) ? x[i] : 0;
 }
 
 static void reduce_negated(const at_chunk *k, void *values)
@@ -102,11 +111,29 @@ static void reduce_mean(const at_node *n, REAL *y)
     for (ptrdiff_t i = 0; i < outputs; i++) y[i] = OVER(y[i], (REAL)a->n);
 }
 
+/* An element for each of y's, behind the working memory of the sums. */
+static REAL *reduce_space(const at_node *n)
+{
+    return (REAL *)((char *)at_scratch(n, 0) + at_sum_scratch(at_count(n->in[0]->shape)));
+}
+
+/* Where several are the maximum, or the minimum, its tangent is the mean of theirs. */
+static void reduce_share(const at_node *n)
+{
+    if (!HAS_TANGENT) return;
+    const ptrdiff_t outputs = at_count(n->out[0]->shape);
+    REAL *y = n->out[0]->data, *ties = reduce_space(n), *sum = ties + outputs;
+    reduce_to(n, (at_map_job){.ties = true}, y, ties);
+    reduce_to(n, (at_map_job){.f = reduce_tied}, y, sum);
+    for (ptrdiff_t i = 0; i < outputs; i++) y[i] = SHARED(y[i], sum[i], ties[i]);
+}
+
 /* The sum, or the maximum. */
 void AT_REAL(reduce_forward)(at_node *n)
 {
     const reduce_args *a = n->args;
     reduce_to(n, (at_map_job){.max = a->max}, NULL, n->out[0]->data);
+    if (a->max) reduce_share(n);
 }
 
 void AT_REAL(mean_forward)(at_node *n)
@@ -120,6 +147,7 @@ void AT_REAL(min_forward)(at_node *n)
     REAL *y = n->out[0]->data;
     reduce_to(n, (at_map_job){.f = reduce_negated, .max = true}, NULL, y);
     for (ptrdiff_t i = 0; i < outputs; i++) y[i] = -y[i];
+    reduce_share(n);
 }
 
 void AT_REAL(var_forward)(at_node *n)
@@ -145,12 +173,6 @@ static void reduce_back(at_node *n, at_formula *f, const REAL *beside, const REA
                       .to_shape = x->shape,
                       .to = at_grad_overwrite(n, 0)};
     if (job.to.p) at_map_each(&job);
-}
-
-/* An element for each of y's, behind the working memory of the sums. */
-static REAL *reduce_space(const at_node *n)
-{
-    return (REAL *)((char *)at_scratch(n, 0) + at_sum_scratch(at_count(n->in[0]->shape)));
 }
 
 void AT_REAL(sum_backward)(at_node *n)
@@ -240,7 +262,8 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
     a.f = fmax(0, (double)a.n - correction), a.max = op == &reduce_max_op;
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a, .slots = 1};
     r.scratch = at_sum_scratch(count);
-    if (op != &reduce_sum_op) r.scratch += (size_t)outputs * at_dtype_size(x->dtype);
+    const size_t spaces = x->dtype == ATTIC_DUAL ? 2 : 1; /* reduce_share */
+    if (op != &reduce_sum_op) r.scratch += spaces * (size_t)outputs * at_dtype_size(x->dtype);
     if (op == &reduce_var_op) r.saved = (size_t)outputs * at_dtype_size(x->dtype);
     return at_output(at_record_node(t, op, AT_IN(x), r));
 }

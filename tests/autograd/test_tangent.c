@@ -801,26 +801,51 @@ static double adjoint_tolerance(const at_case *c)
     return c->note && strstr(c->note, "far from 0") ? 1e-12 : 1e-14;
 }
 
+/* <u, J v> = <J' u, v>: the left side is computed forward, the right one backward. */
+static void assert_adjoint(problem *p)
+{
+    const at_case *c = p->c;
+    at_tensor *dy, *y = at_jvp(p->t, case_y, p->in, p->v, p->n, (void *)c, &dy);
+    ck_assert_msg(y || strstr(at_error(p->t), "has dtype") || strstr(at_error(p->t), "is i32"),
+                  "%s %s: %s", c->op, at_case_text(c), at_error(p->t));
+    if (!y || !y->wants_grad) return;
+    at_tensor *u = at_random(p->t, y->shape, at_uniform(1));
+    at_backward_from(p->t, y, u);
+    double terms = 0, forward = dot(u, false, dy, &terms), back = 0;
+    dot(u, false, y, &terms); /* where all terms of the derivative cancel */
+    for (int k = 0; k < p->n; k++) back += dot(p->in[k], true, p->v[k], &terms);
+    ck_assert_msg(fabs(forward - back) <= adjoint_tolerance(c) * terms, "%s %s: %.17g, but %.17g",
+                  c->op, at_case_text(c), forward, back);
+}
+
+/* w' H v = v' H w, with H of the loss u . f(y).  Terms are those of the gradient, too, of which H may be a difference. */
+static void assert_symmetric(problem *p, at_tensor *(*f)(at_tape *, at_tensor *))
+{
+    const at_case *c = p->c;
+    at_tensor *y = case_y(p->t, p->in, (void *)c), *Hv[AT_MAX_CASE_INPUTS], *Hw[AT_MAX_CASE_INPUTS];
+    if (!y || !y->wants_grad) return;
+    if (f) y = f(p->t, y);
+    at_tensor *loss = at_sum(p->t, at_mul(p->t, y, at_random(p->t, y->shape, at_uniform(1))));
+    ck_assert_msg(at_backward(p->t, loss) &&
+                      at_hvp(p->t, loss, p->in, p->v, p->n, p->in, p->n, Hv) &&
+                      at_hvp(p->t, loss, p->in, p->w, p->n, p->in, p->n, Hw),
+                  "%s %s: %s", c->op, at_case_text(c), at_error(p->t));
+    double terms = 0, a = 0, b = 0, size = 0;
+    for (int k = 0; k < p->n; k++) {
+        a += dot(Hv[k], false, p->w[k], &terms), b += dot(Hw[k], false, p->v[k], &terms);
+        for (ptrdiff_t j = 0; j < at_count(p->in[k]->shape); j++)
+            size += fabs(at_grad_element(p->in[k], j));
+    }
+    ck_assert_msg(fabs(a - b) <= 1e-13 * (terms + size), "%s %s: %.17g, but %.17g", c->op,
+                  at_case_text(c), a, b);
+}
+
 START_TEST(forward_and_backward_of_every_op_are_adjoint)
 {
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)); i++) {
-        if (at_case_expects(c) == ATTIC_NON_SMOOTH) continue;
         problem p = open_case(c, ATTIC_F64);
-        at_tensor *dy, *y = at_jvp(p.t, case_y, p.in, p.v, p.n, (void *)c, &dy);
-        if (y && y->wants_grad) { /* <u, J v> = <J' u, v> */
-            at_tensor *u = at_random(p.t, y->shape, at_uniform(1));
-            at_backward_from(p.t, y, u);
-            double terms = 0, forward = dot(u, false, dy, &terms), back = 0;
-            dot(u, false, y, &terms); /* where all terms of the derivative cancel */
-            for (int k = 0; k < p.n; k++) back += dot(p.in[k], true, p.v[k], &terms);
-            ck_assert_msg(fabs(forward - back) <= adjoint_tolerance(c) * terms,
-                          "%s %s: %.17g, but %.17g", c->op, at_case_text(c), forward, back);
-        } else {
-            ck_assert_msg(y || strstr(at_error(p.t), "has dtype") ||
-                              strstr(at_error(p.t), "is i32"),
-                          "%s %s: %s", c->op, at_case_text(c), at_error(p.t));
-        }
+        assert_adjoint(&p);
         at_close(p.t);
     }
 }
@@ -831,26 +856,57 @@ START_TEST(second_derivatives_of_every_op_are_symmetric)
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)); i++) {
         problem p = open_case(c, ATTIC_F64);
-        at_tensor *y = case_y(p.t, p.in, (void *)c), *Hv[AT_MAX_CASE_INPUTS],
-                  *Hw[AT_MAX_CASE_INPUTS];
-        at_tensor *u = y && y->wants_grad ? at_random(p.t, y->shape, at_uniform(1)) : NULL;
-        at_tensor *loss = u ? at_sum(p.t, at_mul(p.t, y, u)) : NULL;
-        if (loss) { /* w' H v = v' H w; terms: those of the gradient, too, of which H may be a difference */
-            ck_assert_msg(at_backward(p.t, loss) &&
-                              at_hvp(p.t, loss, p.in, p.v, p.n, p.in, p.n, Hv) &&
-                              at_hvp(p.t, loss, p.in, p.w, p.n, p.in, p.n, Hw),
-                          "%s %s: %s", c->op, at_case_text(c), at_error(p.t));
-            double terms = 0, a = 0, b = 0, size = 0;
-            for (int k = 0; k < p.n; k++) {
-                a += dot(Hv[k], false, p.w[k], &terms), b += dot(Hw[k], false, p.v[k], &terms);
-                for (ptrdiff_t j = 0; j < at_count(p.in[k]->shape); j++)
-                    size += fabs(at_grad_element(p.in[k], j));
-            }
-            ck_assert_msg(fabs(a - b) <= 1e-13 * (terms + size), "%s %s: %.17g, but %.17g", c->op,
-                          at_case_text(c), a, b);
-        }
+        assert_symmetric(&p, NULL);
         at_close(p.t);
     }
+}
+END_TEST
+
+/* Its inputs are rounded to five values, evenly spaced from low to high: many elements are equal, and -1..1 has 0. */
+static problem open_tied(const at_case *c)
+{
+    problem p = open_case(c, ATTIC_F64);
+    const bool usual = c->low == 0 && c->high == 0;
+    const double low = usual ? -1 : c->low, step = ((usual ? 1 : c->high) - low) / 4;
+    for (int k = 0; k < p.n && !c->values; k++)
+        for (ptrdiff_t i = 0; i < at_count(p.in[k]->shape); i++)
+            at_store(ATTIC_F64, p.in[k]->data, i,
+                     low + step * rint((at_element(p.in[k], i) - low) / step));
+    return p;
+}
+
+START_TEST(where_many_values_are_equal_every_op_shares_tangents_as_its_gradient)
+{
+    const at_case *c;
+    for (int i = 0; (c = at_case_at(i)); i++) {
+        if (c->drawn) continue; /* attention, on which a tie has no influence */
+        problem p = open_tied(c), q = open_tied(c);
+        assert_adjoint(&p);
+        assert_symmetric(&q, at_square);
+        at_close(p.t), at_close(q.t);
+    }
+}
+END_TEST
+
+START_TEST(equal_maxima_move_by_the_mean_of_their_tangents)
+{
+    const double inf = (double)INFINITY;
+    at_tape *t = at_open(ATTIC_DUAL, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), (double[]){2, 2, 1});
+    at_tensor *z = at_const(t, at_shape_of(3), (double[]){inf, inf, 1});
+    at_tensor *low = at_const(t, at_shape_of(3), (double[]){2, 3, -inf});
+    at_set_tangent(x, (double[]){1, 3, 5}), at_set_tangent(z, (double[]){1, 3, 5});
+    assert_values(at_tangent(t, at_max(t, x)), ((double[]){2}), 0);
+    assert_values(at_tangent(t, at_min(t, at_neg(t, x))), ((double[]){-2}), 0);
+    assert_values(at_tangent(t, at_maximum(t, x, low)), ((double[]){0.5, 0, 5}), 0);
+    assert_values(at_tangent(t, at_minimum(t, low, x)), ((double[]){0.5, 3, 0}), 0);
+    assert_values(at_max(t, z), ((double[]){inf}), 0);
+    assert_values(at_tangent(t, at_max(t, z)), ((double[]){2}), 0);
+    assert_values(at_tangent(t, at_maximum(t, z, z)), ((double[]){1, 3, 5}), 0);
+    ck_assert(at_backward(t, at_square(t, at_max(t, x)))); /* 2 y (1/2, 1/2, 0), with y = 2 */
+    assert_grads(x, ((double[]){2, 2, 0}), 0);
+    assert_values(at_grad_tangent(t, x), ((double[]){2, 2, 0}), 0); /* y' = 2 */
+    at_close(t);
 }
 END_TEST
 
@@ -944,6 +1000,8 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       near_a_pole_small_steps_count, rounding_of_backward_that_forward_does_not_show_is_measured,
       the_list_of_results_may_be_that_of_the_directions,
       a_direction_of_many_elements_is_read_to_its_end, a_result_is_finite_where_the_loss_is,
-      forward_and_backward_of_every_op_are_adjoint, second_derivatives_of_every_op_are_symmetric,
+      forward_and_backward_of_every_op_are_adjoint,
+      where_many_values_are_equal_every_op_shares_tangents_as_its_gradient,
+      equal_maxima_move_by_the_mean_of_their_tangents, second_derivatives_of_every_op_are_symmetric,
       values_on_a_dual_tape_are_those_of_f64, masked_keys_are_not_read_for_tangents_either,
       memory_of_a_second_derivative_of_attention_is_linear)

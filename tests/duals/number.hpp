@@ -76,3 +76,4 @@ static inline at_dual pow(at_dual x, at_dual p)
 static inline double mul_add(double a, double b, double c) { return a * b + c; }
 static inline at_dual mul_add(at_dual a, at_dual b, at_dual c) { return a * b + c; }
 #define dual_over(x, y) (at_dual(x) / at_dual(y))
+static inline at_dual dual_shared(at_dual y, at_dual s, at_dual n) { return {y.value, s.tangent / n.value}; }
