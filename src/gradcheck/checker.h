@@ -2,6 +2,7 @@
 #ifndef AT_GRADCHECK_CHECKER_H
 #define AT_GRADCHECK_CHECKER_H
 #include "gradcheck/gradcheck.h"
+#include "tensor/arena.h"
 
 typedef struct { /* what can be expected of a function that computes in this type */
     double tolerance;
@@ -74,6 +75,7 @@ typedef struct {
     double hidden_noise; /* of a, s times: of terms that have cancelled */
     double y_noise;      /* of every y_k, at least */
     at_probe *probe;     /* [probes] */
+    at_arena *memory;
     at_gradcheck_report report;
 } at_checker;
 
@@ -128,8 +130,19 @@ double at_scale_of(const at_checker *c, const at_probe *f);
 void at_judge(at_checker *c, ptrdiff_t p, at_probe *f);
 /* One step is enough for n, unless a and n disagree, or n is not known well, or its sides differ. */
 bool at_is_clear(const at_checker *c, const at_probe *f);
+double at_bound_of(const at_checker *c, const at_probe *f); /* of a - n, if a is right */
+/* Is there an input, or an index of one of its axes, of which nothing is known?  Its name. */
+bool at_names_unknown(const at_checker *c, char *name, size_t size);
 /* The verdict of all of them, for the report. */
 void at_conclude(at_checker *c);
+
+/* ------------------------------------------------------------------ report.c ------------------- */
+
+/* The reason of the report's verdict; by_element: an element is contradicted, not a direction. */
+void at_write_reason(at_checker *c, bool by_element);
+void at_report_worst(at_checker *c, ptrdiff_t p);
+/* To the callback of the options, and what they say together. */
+void at_tell_elements(at_checker *c);
 
 /* ------------------------------------------------------------------ floats: gradcheck_float.c --- */
 
@@ -153,7 +166,6 @@ typedef struct { /* of every element of x */
     const at_gradcheck_size *sizes; /* NULL: none; ends with {0} */
 } at_elements;
 
-enum { ATTIC_DIAGNOSIS = 401 };
 /* What the wrong elements say together, one line or several without '\n' at the end:
  *
  *     q, k are wrong, v is right: 1/sqrt(D) = 0.4472 times the derivative

@@ -112,25 +112,6 @@ static void fill_with_nan(double *p, ptrdiff_t n)
     for (ptrdiff_t i = 0; i < n; i++) p[i] = (double)NAN;
 }
 
-void at_name_element(at_checker *c, const char *vector, ptrdiff_t i)
-{
-    at_gradcheck_report *r = &c->report;
-    const at_gradcheck_part *part = vector[0] == 'x' ? c->options.parts : NULL;
-    r->element = i;
-    snprintf(r->where, sizeof r->where, "%s[%td]", vector, i);
-    for (; part && part->name && i >= part->count; part++) i -= part->count;
-    if (part) snprintf(r->where, sizeof r->where, "\"%.80s\" at [%td]", part->name, i);
-}
-
-bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should)
-{
-    r->verdict = ATTIC_WRONG;
-    snprintf(r->reason, sizeof r->reason, "%s", reason);
-    r->analytic = is;
-    r->numeric = should;
-    return true;
-}
-
 /* Is there a bit that is not as it should be? */
 static bool rule_breaks(at_checker *c, const char *reason, const char *vector, ptrdiff_t n,
                         const double *is, const double *should)
@@ -302,7 +283,8 @@ static void run_check(at_checker *c)
     if (at_has_changed(c)) return;
     at_conclude(c);
     for (int round = 0; round < 3 && c->report.unknown && !is_decided(&c->report); round++)
-        if (!check_beside_kinks(c, round)) return;
+        if (!check_beside_kinks(c, round)) break;
+    if (c->report.checked) at_tell_elements(c);
 }
 
 at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
@@ -350,6 +332,7 @@ at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, a
     c.elements = empty || options.directions > 0 ? 0 : n;
     c.directions = options.directions > 0 ? options.directions : n > 1 ? DIRECTIONS : 0;
     if (empty) c.directions = 0;
+    c.memory = &memory;
     if (checker_has_memory(&c, &memory))
         run_check(&c);
     else

@@ -36,6 +36,8 @@ AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ..
  * PARTLY_KNOWN, NON_SMOOTH, VACUOUS), 3 NOT_RUN, 4 RACE. */
 AT_API int at_verdict_status(at_verdict v);
 
+enum { ATTIC_DIAGNOSIS = 401 };
+
 /* a: what backward says.  Two witnesses stand beside it.
  *
  * n, DIFFERENCES of forward, known up to `bound`.  They agree when
@@ -74,6 +76,8 @@ typedef struct {
     /* Beside the elements: along random directions, how many are known and agree, of 4; or 0. */
     int directions;
     double along_error, along_resolution; /* as error and resolution, of these */
+    char diagnosis[ATTIC_DIAGNOSIS]; /* what the wrong elements say together, line by line: which
+                                      * inputs are wrong, by which factor, where; or "" */
     char note[240]; /* "x[1] = -1.1e-05 is 1.1e-05 from a kink: ...": what was moved, or "" */
 
     ptrdiff_t pairs;  /* of runs at the same x that were compared, bit by bit */
@@ -107,6 +111,16 @@ typedef struct {
     double value;
 } at_gradcheck_size;
 
+/* One comparison, for who wants to see all of them. */
+typedef struct {
+    ptrdiff_t i;        /* element of x, */
+    const char *where;  /* and its name, as in the report */
+    at_verdict verdict; /* PASS, WRONG, or unknown: NOISE_LIMITED, NON_SMOOTH */
+    double a, n, e;     /* e is NaN where there is none */
+    double bound;       /* of a - n, if a is right */
+} at_gradcheck_element;
+typedef void at_gradcheck_each_fn(const at_gradcheck_element *e, void *ctx);
+
 /* All zero is a good choice.  directions = 0 checks every element by 4 forwards each, in float by
  * about 50, and 4 random directions beside them; k > 0 checks k random directions alone. */
 typedef struct {
@@ -120,6 +134,9 @@ typedef struct {
     const at_gradcheck_part
         *parts; /* names for the elements of x; ends with {0}.  For at_gradcheck_fn
                                      * only: leaves have names of their own */
+    const at_gradcheck_size *sizes; /* names of numbers, for the diagnosis; ends with {0} */
+    at_gradcheck_each_fn *each;     /* is called with every element; NULL: nothing is */
+    void *each_ctx;
 } at_gradcheck_options;
 
 /* What was checked, how it went and the worst comparison, in a few lines. */

@@ -17,6 +17,8 @@
 #include "system/utf8.h"
 #include "tensor/decimal.h"
 
+enum { NAME_LENGTH = 64 };
+
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
@@ -298,6 +300,29 @@ static void add_reason(at_gradcheck_report *r, const char *before, const char *r
     snprintf(r->reason + used, sizeof r->reason - used, " (%s%s)", before, reason);
 }
 
+/* The leaves, as parts of the long x. */
+static const at_gradcheck_part *parts_of(const taped_function *f)
+{
+    ptrdiff_t count = 0;
+    for (const held_tensor *h = f->held; h; h = h->next) count += h->is_leaf;
+    at_gradcheck_part *parts = at_step_alloc(f->t, (size_t)(count + 1) * sizeof *parts), *p = parts;
+    if (!parts) return NULL;
+    memset(parts, 0, (size_t)(count + 1) * sizeof *parts);
+    for (const held_tensor *h = f->held; h; h = h->next) {
+        if (!h->is_leaf) continue;
+        char *name = at_step_alloc(f->t, NAME_LENGTH);
+        if (!name) return NULL;
+        if (h->x->name)
+            at_show(name, NAME_LENGTH, h->x->name, (ptrdiff_t)strlen(h->x->name));
+        else if (h->input >= 0)
+            snprintf(name, NAME_LENGTH, "input %d", h->input);
+        else
+            snprintf(name, NAME_LENGTH, "a leaf %s", at_shape_text(h->x->shape));
+        *p++ = (at_gradcheck_part){name, at_count(h->x->shape), h->x->shape};
+    }
+    return parts;
+}
+
 static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
@@ -310,7 +335,7 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
     if (!x || output_is_nan(f, &r)) return r;
     for (held_tensor *h = f->held; h; h = h->next)
         if (h->is_leaf) memcpy(x + h->first, h->data, at_bytes(h->x));
-    options.parts = NULL;
+    options.parts = parts_of(f);
     const bool mirrored = at_mirror_open(&f->mirror, f->y, f->start) && at_mirror_run(&f->mirror);
     if (options.order == 2 && mirrored)
         r = at_gradcheck_exact(gradient_on_tape, hessian_as_vjp, hessian_on_mirror, f->n, f->n, x,
@@ -328,7 +353,7 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
                  at_error(f->mirror.dual));
     }
     at_mirror_close(&f->mirror);
-    if (r.where[0] == 'x') place_in_leaf(&r, f, r.element);
+    if (r.where[0] == 'x' || r.where[0] == '"') place_in_leaf(&r, f, r.element);
     return r;
 }
 

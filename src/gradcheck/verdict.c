@@ -22,9 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "system/system.h"
-#include "tensor/decimal.h"
-
 /* ------------------------------------------------------------------ one comparison ------------- */
 
 static double scale_beside(const at_checker *c, const at_probe *f, double other)
@@ -46,6 +43,11 @@ static double tolerance_of(const at_checker *c, const at_probe *f)
 static double noise_of_a(const at_checker *c, const at_probe *f)
 {
     return f->a_noise + c->hidden_noise / f->unit;
+}
+
+double at_bound_of(const at_checker *c, const at_probe *f)
+{
+    return f->bound + noise_of_a(c, f);
 }
 
 /* |a - other| / scale; infinite where one of them is not finite. */
@@ -182,99 +184,59 @@ static bool all_are_zero(const at_checker *c)
     return p == c->on_unknown;
 }
 
-static bool all_are_unknown(const at_checker *c, ptrdiff_t from, ptrdiff_t to)
+/* Is all unknown of x that begins at `first` and has `count` runs of `run` elements, each `stride`
+ * elements after the one before? */
+static bool is_unknown(const at_checker *c, ptrdiff_t first, ptrdiff_t count, ptrdiff_t run,
+                       ptrdiff_t stride)
 {
-    while (from < to && c->probe[from].verdict != ATTIC_PASS) from++;
-    return from == to;
+    for (ptrdiff_t i = 0; i < count * run; i++)
+        if (c->probe[first + i / run * stride + i % run].verdict == ATTIC_PASS) return false;
+    return count * run > 0;
 }
 
-/* Is there an input of which nothing is known?  `name` becomes its name. */
-static bool an_input_is_unknown(const at_checker *c, const char **name)
+/* Is there an index of an axis of this part of which nothing is known? */
+static bool an_index_is_unknown(const at_checker *c, const at_gradcheck_part *part, ptrdiff_t first,
+                                int *axis, ptrdiff_t *index)
+{
+    ptrdiff_t run = part->count;
+    for (*axis = 0; *axis < part->shape.ndim && part->count > 0; ++*axis) {
+        const ptrdiff_t length = part->shape.dim[*axis], stride = run, outer = part->count / stride;
+        run /= length;
+        for (*index = 0; *index < length && outer * run > 1; ++*index)
+            if (is_unknown(c, first + *index * run, outer, run, stride)) return true;
+    }
+    return false;
+}
+
+bool at_names_unknown(const at_checker *c, char *name, size_t size)
 {
     const at_gradcheck_part *part = c->options.parts;
-    ptrdiff_t first = 0;
+    ptrdiff_t first = 0, index;
+    int axis;
     for (; part && part->name; first += part->count, part++) {
-        *name = part->name;
-        if (part->count && all_are_unknown(c, first, first + part->count)) return true;
+        snprintf(name, size, "\"%.60s\"", part->name);
+        if (is_unknown(c, first, 1, part->count, part->count)) return true;
+        snprintf(name, size, "\"%.60s\" at ", part->name);
+        const size_t used = strlen(name);
+        if (!an_index_is_unknown(c, part, first, &axis, &index)) continue;
+        snprintf(name + used, size - used, "%td of axis %d", index, axis);
+        return true;
     }
     return false;
 }
 
 static at_verdict overall(const at_checker *c, const tally *elements, const tally *directions)
 {
-    const char *name;
+    char name[100];
     if (!c->probes || all_are_zero(c)) return ATTIC_VACUOUS;
     for (ptrdiff_t p = 0; p < c->probes; p++)
         if (c->probe[p].verdict == ATTIC_WRONG) return ATTIC_WRONG;
     if (!elements->count) return directions->verdict;
-    const bool few = elements->unknown * 100 <= elements->count && !an_input_is_unknown(c, &name);
+    const bool few =
+        elements->unknown * 100 <= elements->count && !at_names_unknown(c, name, sizeof name);
     if (elements->unknown == 0 || few) return ATTIC_PASS;
     if (elements->kinks * 100 > elements->count) return ATTIC_NON_SMOOTH;
     return directions->count - directions->unknown >= 3 ? ATTIC_PARTLY_KNOWN : ATTIC_NOISE_LIMITED;
-}
-
-/* Is a = factor n throughout?  A wrong sign and a forgotten 2 look like that. */
-static bool has_common_factor(const at_checker *c, double *factor)
-{
-    double low = (double)INFINITY, high = -(double)INFINITY;
-    for (ptrdiff_t p = 0; p < c->on_unknown; p++) {
-        const at_probe *f = &c->probe[p];
-        const double largest = f->along ? c->max_along : c->max_n;
-        if (fabs(f->n) < 0.01 * largest && !(fabs(f->a) > 0.02 * largest)) continue;
-        if (!isfinite(f->a) || !isfinite(f->n) || f->n == 0) return false;
-        low = fmin(low, f->a / f->n);
-        high = fmax(high, f->a / f->n);
-    }
-    *factor = (low + high) / 2;
-    return fabs(*factor - 1) > 1e-9 && high - low <= 0.01 * fabs(*factor - 1);
-}
-
-static void write_reason(at_checker *c, const tally *elements)
-{
-    static const char *const usual[] = {
-        [ATTIC_PASS] = "backward is the derivative of forward",
-        [ATTIC_WRONG] = "backward is not the derivative of forward",
-        [ATTIC_NOISE_LIMITED] =
-            "rounding errors of forward leave the differences too few digits at every step",
-        [ATTIC_PARTLY_KNOWN] = "what can be compared agrees, but too much is known only along "
-                               "directions: by elements, rounding errors of forward drown it",
-        [ATTIC_NON_SMOOTH] = "the derivatives from both sides do not meet: a kink or a jump",
-        [ATTIC_VACUOUS] = "every derivative is 0 here: a missing backward would pass too"};
-    at_gradcheck_report *r = &c->report;
-    const char *reason = usual[r->verdict], *name;
-    double factor;
-    if (c->options.order == 2 && r->verdict == ATTIC_PASS)
-        reason = "H w is the derivative of backward";
-    if (c->options.order == 2 && r->verdict == ATTIC_WRONG)
-        reason = "H w is not the derivative of backward";
-    if (r->verdict == ATTIC_WRONG && elements->count && !elements->wrong)
-        reason = "backward is not the derivative of forward: each element is within the rounding "
-                 "of its difference, but not all of them together";
-    if (c->probes == 0) reason = "there is no element to check";
-    snprintf(r->reason, sizeof r->reason, "%s", reason);
-    if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
-        snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere", reason,
-                 at_short_text(factor + 0.0, 8));
-    if (r->verdict == ATTIC_PARTLY_KNOWN && an_input_is_unknown(c, &name))
-        snprintf(r->reason, sizeof r->reason,
-                 "what can be compared agrees, but no element of \"%.80s\" is known: rounding "
-                 "errors of forward drown it",
-                 name);
-}
-
-static void report_worst(at_checker *c, ptrdiff_t p)
-{
-    at_gradcheck_report *r = &c->report;
-    at_probe *f = &c->probe[p];
-    if (!f->swept) at_refine_probe(c, p, f, tolerance_of(c, f));
-    at_name_element(c, "x", p);
-    if (f->along) snprintf(r->where, sizeof r->where, "direction %td", p - c->elements);
-    r->input = f->along ? -1 : 0;
-    r->analytic = f->a;
-    r->exact = f->e;
-    r->numeric = f->n;
-    r->bound = f->bound;
-    r->step = f->s.h;
 }
 
 void at_conclude(at_checker *c)
@@ -298,82 +260,12 @@ void at_conclude(at_checker *c)
     }
     r->verdict = overall(c, &elements, &directions);
     if (r->verdict == ATTIC_WRONG && !t->wrong) t = on_unknown.wrong ? &on_unknown : &directions;
-    if (t->worst >= 0) report_worst(c, t->worst);
+    if (t->worst >= 0) at_report_worst(c, t->worst);
     if (r->verdict == ATTIC_VACUOUS) {
         r->error = 0;
         r->exact_error *= 0; /* NaN stays: there is no e */
         r->failed = r->unknown = 0;
         r->resolution = (double)INFINITY;
     }
-    write_reason(c, &elements);
-}
-
-/* ------------------------------------------------------------------ in words ------------------- */
-
-const char *at_verdict_text(at_verdict v)
-{
-    static const char *const text[] = {"NOT-RUN",    "PASS",    "WRONG", "NOISE-LIMITED",
-                                       "NON-SMOOTH", "VACUOUS", "RACE",  "PARTLY-KNOWN"};
-    return (unsigned)v < sizeof text / sizeof *text ? text[v] : "?";
-}
-
-int at_verdict_status(at_verdict v)
-{
-    switch (v) {
-    case ATTIC_PASS: return 0;
-    case ATTIC_WRONG: return 1;
-    case ATTIC_NOT_RUN: return 3;
-    case ATTIC_RACE: return 4;
-    default: return 2;
-    }
-}
-
-static void print_comparisons(const at_gradcheck_report *r, FILE *out)
-{
-    fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
-    if (r->unknown) fprintf(out, ", %td %s unknown", r->unknown, r->unknown == 1 ? "is" : "are");
-    fprintf(out, ": ");
-    if (!isnan(r->exact_error)) fprintf(out, "exact %.0e | ", r->exact_error);
-    fprintf(out, "differences %.0e", r->error);
-    if (isfinite(r->resolution) && r->failed < r->checked)
-        fprintf(out, " | resolution %.0e: a larger error would have shown", r->resolution);
-    if (r->directions)
-        fprintf(out, "\n    along %d directions: differences %.0e | resolution %.0e", r->directions,
-                r->along_error, r->along_resolution);
-    if (r->unknown && isfinite(r->hidden))
-        fprintf(out, "\n    what is unknown may hide an error of %.0e of the largest derivative",
-                r->hidden);
-}
-
-static void print_report(const at_gradcheck_report *r, FILE *out)
-{
-    fprintf(out, "%s: %s\n", at_verdict_text(r->verdict), r->reason);
-    if (r->checked == 0) {
-        if (r->where[0])
-            fprintf(out, "    at %s: %.17g, not %.17g\n", r->where, r->analytic, r->numeric);
-        return;
-    }
-    print_comparisons(r, out);
-    if (r->real == ATTIC_F32) fprintf(out, "\n    forward computes in float");
-    if (r->note[0]) fprintf(out, "\n    %s", r->note);
-    if (r->differ)
-        fprintf(
-            out,
-            "\n    NOT-DETERMINISTIC: %td of %td pairs of runs at the same x differ, by up to %.0f "
-            "ulp of the largest value",
-            r->differ, r->pairs, ceil(r->ulps));
-    fprintf(out, "\n    worst: %s\n", r->where);
-    fprintf(out, "        %s %+.15e\n", r->order == 2 ? "H w says         " : "backward says    ",
-            r->analytic);
-    if (!isnan(r->exact)) fprintf(out, "        exactly it is     %+.15e\n", r->exact);
-    fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,
-            r->bound, r->step);
-}
-
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
-{
-    if (!r || !out) return;
-    void *locale = at_point_begin();
-    print_report(r, out);
-    at_point_end(locale);
+    at_write_reason(c, elements.wrong > 0);
 }
