@@ -70,11 +70,12 @@ gradcheck_c := $(sort $(wildcard tests/gradients/*.c))
 crash_c := $(sort $(wildcard tests/crash/*.c))
 memory_c := tests/memory/full.c
 bits_c := tests/bits/bits.c
+corpus_c := tests/gradcheck/corpus.c
 prove_c := tests/prove/models.c tests/prove/reach.c
-test_c := $(sort $(filter-out $(foreach d,bits gradients mutation fuzz crash memory prove,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+test_c := $(sort $(filter-out $(corpus_c) $(foreach d,bits gradients mutation fuzz crash memory prove,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(prove_c)
+    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(corpus_c) $(prove_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
 typed_c := $(shell grep -ls '^.include "kernels/real.h"' $(all_c))

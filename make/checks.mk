@@ -153,6 +153,15 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	@ATTIC_PAIRS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=misuse_calls $(runner)
 	@ATTIC_ANSWERS=all CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=course_judged $(runner)
 
+# What the gradient checker says of functions whose backward is right.
+corpus := $(corpus_c:%.c=$(B)/%)
+corpus_o := $(call objects,$(corpus_c) $(wildcard tests/gradcheck/correct_*.c) examples/common/options.c)
+$(call objects,$(corpus_c)): extra = -Itests -Iexamples $(TEST_CFLAGS)
+$(corpus): $(corpus_o) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+gradcheck-corpus: $(corpus) ## what does the gradient checker say of 300 correct functions? ARGS="--count 10000", "--only 17"
+	@$(RUN) $(corpus) $(ARGS)
+
 check-readme: $(static) $(shared) exercises ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
 	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files gradient_checking install lecturer proof pytorch reading runs training variants); do \
 	    sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
@@ -260,6 +269,6 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-sandbox check-benches check-page FIREFOX=1
 	$(sub) check-site STALE=error
-.PHONY: bits check-bits prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
+.PHONY: bits check-bits gradcheck-corpus prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all

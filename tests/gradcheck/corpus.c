@@ -1,0 +1,41 @@
+/* corpus.c -- what does the gradient checker say of functions whose backward is right?
+ *
+ *     make gradcheck-corpus                              300 of them
+ *     make gradcheck-corpus ARGS="--count 10000 --every" a line for each family
+ *     make gradcheck-corpus ARGS="--family relu"
+ *     make gradcheck-corpus ARGS="--only 4711"           the report on one of them
+ *
+ * Exit status: 0 if none is called WRONG or RACE and at least 90 % PASS, else 1. */
+#include <stdio.h>
+
+#include "common/options.h"
+#include "gradcheck/correct_tally.h"
+
+static int report_on(int number)
+{
+    correct_function p = at_draw_correct((uint64_t)number);
+    at_gradcheck_report r = at_check_correct(&p);
+    at_print_correct(&p, stdout);
+    at_gradcheck_print(&r, stdout);
+    at_forget_correct(&p);
+    return r.verdict == ATTIC_WRONG || r.verdict == ATTIC_RACE;
+}
+
+int main(int argc, char **argv)
+{
+    int count = 300, first = 0, only = -1, every = 0;
+    const char *family = NULL;
+    const option table[] = {
+        {"count", &count, NULL, NULL, 1, 1e6, "functions"},
+        {"first", &first, NULL, NULL, 0, 1e9, "the number of the first"},
+        {"only", &only, NULL, NULL, -1, 1e9, "print the report on this number alone"},
+        {"family", NULL, NULL, &family, 0, 0, "those of this family alone"},
+        {"every", &every, NULL, NULL, 0, 0, "a line for each family, not for the worst alone"},
+        {0}};
+    parse_options(argc, argv, "usage: corpus [options]\n", table, 0);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    if (only >= 0) return finish(report_on(only));
+    correct_tally all = at_tally_correct((uint64_t)first, count, family, every, stdout);
+    if (!all.drawn) fprintf(stderr, "none of these %d is of the family %s\n", count, family);
+    return finish(!at_tally_is_right(&all));
+}

@@ -1,0 +1,163 @@
+/* correct_functions.c -- draws correct functions and has them judged; see correct_functions.h. */
+#include "kernels/real.h"
+#include "gradcheck/correct_kernels.h"
+
+/* Family f of all files; NULL from the first on that is on a tape */
+static const correct_kernels *kernels_at(int f)
+{
+    static const correct_kernels *const file[] = {AT_REAL(correct_elements), AT_REAL(correct_rows),
+                                                  AT_REAL(correct_products)};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; file[i][j].name; j++)
+            if (f-- == 0) return &file[i][j];
+    return NULL;
+}
+
+void AT_REAL(correct_forward)(const REAL *x, REAL *y, void *ctx)
+{
+    const correct_function *p = ctx;
+    kernels_at(p->family)->forward(p, x, y);
+}
+
+void AT_REAL(correct_vjp)(const REAL *x, const REAL *dy, REAL *dx, void *ctx)
+{
+    const correct_function *p = ctx;
+    kernels_at(p->family)->vjp(p, x, dy, dx);
+}
+
+#ifdef AT_ONCE
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gradcheck/correct_tapes.h"
+#include "kernels/rng.h"
+
+/* ------------------------------------------------------------------ random numbers -------------- */
+
+double at_correct_unit(correct_function *p)
+{
+    return at_random_unit((at_stream){p->number, 0}, p->drawn++);
+}
+
+double at_correct_normal(correct_function *p)
+{
+    return at_random_normal((at_stream){p->number, 1}, p->drawn++);
+}
+
+double at_correct_log(correct_function *p, double low, double high)
+{
+    return low * pow(high / low, at_correct_unit(p));
+}
+
+int at_correct_int(correct_function *p, int low, int high)
+{
+    return low + (int)((high - low + 1) * at_correct_unit(p));
+}
+
+int at_correct_size(correct_function *p, int low, int high)
+{
+    return (int)at_correct_log(p, low, high + 1);
+}
+
+bool at_correct_chance(correct_function *p, double share)
+{
+    return at_correct_unit(p) < share;
+}
+
+int at_correct_id(const correct_function *p, int i, int range)
+{
+    return (int)(at_random_u32((at_stream){p->number, 2}, (uint64_t)i) % (uint32_t)range);
+}
+
+/* ------------------------------------------------------------------ x --------------------------- */
+
+void at_correct_sizes(correct_function *p, ptrdiff_t n, ptrdiff_t m)
+{
+    p->n = n;
+    p->m = m;
+    p->x = malloc((size_t)n * sizeof *p->x);
+    if (p->x) return;
+    perror("correct functions");
+    exit(2);
+}
+
+void at_correct_normals(correct_function *p, ptrdiff_t from, ptrdiff_t count, double size)
+{
+    for (ptrdiff_t i = from; i < from + count; i++) p->x[i] = size * at_correct_normal(p);
+}
+
+void at_forget_correct(correct_function *p)
+{
+    free(p->x);
+    p->x = NULL;
+}
+
+/* ------------------------------------------------------------------ one function ---------------- */
+
+static int families_off_tape(void)
+{
+    int f = 0;
+    while (kernels_at(f)) f++;
+    return f;
+}
+
+int at_correct_families(void)
+{
+    return families_off_tape() + at_correct_tapes();
+}
+
+const char *at_correct_family(int family)
+{
+    const correct_kernels *k = kernels_at(family);
+    return k ? k->name : at_correct_tape(family - families_off_tape());
+}
+
+correct_function at_draw_correct(uint64_t number)
+{
+    correct_function p = {.number = number, .options = {.seed = number}};
+    p.family = (int)(number % (uint64_t)at_correct_families());
+    const correct_kernels *k = kernels_at(p.family);
+    p.on_tape = k ? -1 : p.family - families_off_tape();
+    p.real = at_correct_chance(&p, 0.5) ? ATTIC_F32 : ATTIC_F64;
+    if (at_correct_chance(&p, 0.1)) p.options.directions = at_correct_int(&p, 1, 8);
+    if (k)
+        k->draw(&p, k);
+    else
+        at_draw_correct_tape(&p);
+    for (ptrdiff_t i = 0; i < p.n && p.real == ATTIC_F32; i++) p.x[i] = (double)(float)p.x[i];
+    return p;
+}
+
+static at_gradcheck_report check_in_float(correct_function *p)
+{
+    float *x = malloc((size_t)p->n * sizeof *x);
+    if (!x) return (at_gradcheck_report){.reason = "out of memory"};
+    for (ptrdiff_t i = 0; i < p->n; i++) x[i] = (float)p->x[i];
+    at_gradcheck_report r = at_gradcheck_fn_f32(at_correct_forward_f32, at_correct_vjp_f32, p->n,
+                                                p->m, x, p, p->options);
+    free(x);
+    return r;
+}
+
+at_gradcheck_report at_check_correct(correct_function *p)
+{
+    if (p->on_tape >= 0) return at_check_correct_tape(p);
+    if (p->real == ATTIC_F32) return check_in_float(p);
+    return at_gradcheck_fn(at_correct_forward_f64, at_correct_vjp_f64, p->n, p->m, p->x, p,
+                           p->options);
+}
+
+void at_print_correct(const correct_function *p, FILE *out)
+{
+    double least = (double)INFINITY, most = 0;
+    for (ptrdiff_t i = 0; i < p->n; i++) {
+        least = fmin(least, fabs(p->x[i]));
+        most = fmax(most, fabs(p->x[i]));
+    }
+    fprintf(out, "%s in %s, n = %td, |x| from %.3g to %.3g, ", at_correct_family(p->family),
+            p->real == ATTIC_F32 ? "float" : "double", p->n, least, most);
+    if (p->options.directions) fprintf(out, "%d directions, ", p->options.directions);
+    if (p->options.order == 2) fprintf(out, "order 2, ");
+    fprintf(out, "c = %.6g\n", p->constant[0]);
+}
+#endif

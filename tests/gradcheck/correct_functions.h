@@ -1,0 +1,40 @@
+/* correct_functions.h -- functions whose backward is right, drawn by number for the gradient checker
+ * to judge: in float, in double and on a tape, with kinks at every distance, saturated, tiny, large,
+ * with few elements and with 100,000.
+ *
+ * A verdict of WRONG or RACE on any of them is a mistake of the checker.  Left out, and why:
+ *     chaotic functions (the logistic map)  differences say nothing of a derivative of 1e10
+ *     quantised functions (rounding)        differences see another function than backward */
+#ifndef ATTIC_CORRECT_FUNCTIONS_H
+#define ATTIC_CORRECT_FUNCTIONS_H
+#include "gradcheck/gradcheck.h"
+
+enum { CONSTANTS = 4 };
+
+/* A function with everything that its kernels read. */
+typedef struct {
+    uint64_t number;
+    int family;
+    int on_tape; /* which function made of ops it is, or -1 */
+    at_dtype real;
+    ptrdiff_t n, m;
+    int B, H, G, T, N, D, Dv; /* sizes: each family says what they are */
+    bool causal, with_bias;   /* of attention */
+    double constant[CONSTANTS];
+    double *x; /* [n]; floats if real is ATTIC_F32 */
+    at_gradcheck_options options;
+    uint64_t drawn; /* random numbers so far */
+} correct_function;
+
+int at_correct_families(void);
+const char *at_correct_family(int family);
+
+/* The same number is the same function on every machine.  The memory of x is freed by the second. */
+correct_function at_draw_correct(uint64_t number);
+void at_forget_correct(correct_function *p);
+at_gradcheck_report at_check_correct(correct_function *p);
+
+/* One line: family, type, sizes */
+void at_print_correct(const correct_function *p, FILE *out);
+
+#endif

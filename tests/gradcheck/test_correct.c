@@ -1,0 +1,65 @@
+/* test_correct.c -- the correct functions that the checker is judged by are drawn by number, and right.
+ *
+ * What the checker says of them: make gradcheck-corpus. */
+#include "gradcheck/correct_tally.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "test.h"
+
+START_TEST(the_same_number_is_the_same_function)
+{
+    for (uint64_t number = 0; number < 300; number++) {
+        correct_function p = at_draw_correct(number), q = at_draw_correct(number);
+        ck_assert(p.n > 0 && p.n == q.n && p.real == q.real && p.drawn == q.drawn);
+        ck_assert(memcmp(p.x, q.x, (size_t)p.n * sizeof *p.x) == 0);
+        at_forget_correct(&p);
+        at_forget_correct(&q);
+    }
+}
+END_TEST
+
+/* With one of its first ten draws: a wrong backward has none. */
+START_TEST(every_family_passes_somewhere)
+{
+    for (int f = 0; f < at_correct_families(); f++) {
+        bool passes = false;
+        for (int draw = 0; draw < 10 && !passes; draw++) {
+            correct_function p = at_draw_correct((uint64_t)(f + draw * at_correct_families()));
+            passes = at_check_correct(&p).verdict == ATTIC_PASS;
+            at_forget_correct(&p);
+        }
+        ck_assert_msg(passes, "%s", at_correct_family(f));
+    }
+}
+END_TEST
+
+START_TEST(one_wrong_verdict_or_too_few_that_pass_are_not_right)
+{
+    correct_tally right = {.drawn = 10, .verdicts[ATTIC_PASS] = 9, .verdicts[ATTIC_VACUOUS] = 1};
+    correct_tally wrong = {.drawn = 100, .verdicts[ATTIC_PASS] = 99, .verdicts[ATTIC_WRONG] = 1};
+    correct_tally race = {.drawn = 100, .verdicts[ATTIC_PASS] = 99, .verdicts[ATTIC_RACE] = 1};
+    correct_tally few = {.drawn = 100, .verdicts[ATTIC_PASS] = 89, .verdicts[ATTIC_VACUOUS] = 11};
+    ck_assert(at_tally_is_right(&right));
+    ck_assert(!at_tally_is_right(&wrong) && !at_tally_is_right(&race) && !at_tally_is_right(&few));
+    ck_assert(!at_tally_is_right(&(correct_tally){0}));
+}
+END_TEST
+
+START_TEST(a_family_can_be_chosen_and_is_printed)
+{
+    char text[2000] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    correct_tally t = at_tally_correct(0, 3 * at_correct_families(), "c x", false, out);
+    fclose(out);
+    ck_assert_int_eq(t.drawn, 3);
+    ck_assert_int_eq(t.verdicts[ATTIC_PASS], 3);
+    ck_assert_ptr_nonnull(strstr(text, "PASS               3 of 3: 100.00 %\n"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "  c x                         3             3   100.0 %\n"));
+}
+END_TEST
+
+SUITE(gradcheck_correct, the_same_number_is_the_same_function, every_family_passes_somewhere,
+      one_wrong_verdict_or_too_few_that_pass_are_not_right, a_family_can_be_chosen_and_is_printed)
