@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FAMILIES = 200, WORST_SHOWN = 20, ACCUSED_SHOWN = 60 };
+enum { MOST_FAMILIES = 200, WORST_SHOWN = 20, ACCUSED_SHOWN = 200 };
 
 typedef struct {
     correct_tally of[MOST_FAMILIES];
-    correct_function accused[ACCUSED_SHOWN]; /* called WRONG or RACE */
+    correct_function accused[ACCUSED_SHOWN]; /* called WRONG or RACE, or not run at all */
     at_gradcheck_report report[ACCUSED_SHOWN];
     int n_accused;
 } ledger;
 
 static bool is_accused(at_verdict v)
 {
-    return v == ATTIC_WRONG || v == ATTIC_RACE;
+    return v == ATTIC_WRONG || v == ATTIC_RACE || v == ATTIC_NOT_RUN;
 }
 
 static void judge(ledger *l, uint64_t number, const char *family)
@@ -26,9 +26,9 @@ static void judge(ledger *l, uint64_t number, const char *family)
         at_gradcheck_report r = at_check_correct(&p);
         l->of[p.family].drawn++;
         l->of[p.family].verdicts[r.verdict]++;
-        if (is_accused(r.verdict) && l->n_accused < ACCUSED_SHOWN) {
-            l->accused[l->n_accused] = p;
-            l->report[l->n_accused++] = r;
+        if (is_accused(r.verdict) && l->n_accused++ < ACCUSED_SHOWN) {
+            l->accused[l->n_accused - 1] = p;
+            l->report[l->n_accused - 1] = r;
         }
     }
     at_forget_correct(&p);
@@ -67,6 +67,19 @@ static int worst_of(const ledger *l, const bool *printed)
     return worst;
 }
 
+static void print_accused(const ledger *l, FILE *out)
+{
+    if (l->n_accused) fprintf(out, "\n  correct, but not called so:\n");
+    for (int i = 0; i < l->n_accused && i < ACCUSED_SHOWN; i++) {
+        const correct_function *p = &l->accused[i];
+        const at_gradcheck_report *r = &l->report[i];
+        fprintf(out, "  %6d %s, %s, %s: %s: a %.6g, n %.6g +- %.1e, e %.6g\n", (int)p->number,
+                at_correct_family(p->family), p->real == ATTIC_F32 ? "float" : "double",
+                at_verdict_text(r->verdict), r->where, r->analytic, r->numeric, r->bound, r->exact);
+    }
+    if (l->n_accused > ACCUSED_SHOWN) fprintf(out, "  and %d more\n", l->n_accused - ACCUSED_SHOWN);
+}
+
 static void print_ledger(const ledger *l, const correct_tally *all, bool every, FILE *out)
 {
     bool printed[MOST_FAMILIES] = {0};
@@ -83,13 +96,7 @@ static void print_ledger(const ledger *l, const correct_tally *all, bool every, 
         print_line(at_correct_family(f), &l->of[f], all, out);
     }
     print_line("together", all, all, out);
-    if (l->n_accused) fprintf(out, "\n  correct, but called WRONG or RACE:\n");
-    for (int i = 0; i < l->n_accused; i++)
-        fprintf(out, "  %6d %-20s %-6s %s, a %.6g n %.6g +- %.1e e %.6g\n",
-                (int)l->accused[i].number, at_correct_family(l->accused[i].family),
-                l->accused[i].real == ATTIC_F32 ? "float" : "double", l->report[i].where,
-                l->report[i].analytic, l->report[i].numeric, l->report[i].bound,
-                l->report[i].exact);
+    print_accused(l, out);
 }
 
 correct_tally at_tally_correct(uint64_t first, int count, const char *family, bool every, FILE *out)

@@ -11,7 +11,7 @@ typedef struct {
 
 /* Numbers first to first + count - 1, of one family if `family` is not NULL.  With `out` it prints
  * how each verdict was given, the families with the smallest shares of PASS (all if `every`), and the
- * numbers of what was called WRONG or RACE. */
+ * numbers of what was called WRONG or RACE, or not run. */
 correct_tally at_tally_correct(uint64_t first, int count, const char *family, bool every,
                                FILE *out);
 

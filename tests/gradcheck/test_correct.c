@@ -3,9 +3,12 @@
  * What the checker says of them: make gradcheck-corpus. */
 #include "gradcheck/correct_tally.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "gradcheck/correct_kernels.h"
 #include "test.h"
 
 START_TEST(the_same_number_is_the_same_function)
@@ -31,6 +34,41 @@ START_TEST(every_family_passes_somewhere)
             at_forget_correct(&p);
         }
         ck_assert_msg(passes, "%s", at_correct_family(f));
+    }
+}
+END_TEST
+
+/* The largest difference of the two backwards beside the element, or a hundredth of the largest; 0 if
+ * all are too small for float. */
+static double difference_of_backwards(correct_function *p)
+{
+    ptrdiff_t n = p->n, m = p->m;
+    double *dy = malloc((size_t)(m + n) * sizeof *dy), *dx = dy + m, largest = 0, worst = 0;
+    float *x_f32 = malloc((size_t)(2 * n + m) * sizeof *x_f32), *dy_f32 = x_f32 + n,
+          *dx_f32 = dy_f32 + m;
+    ck_assert(dy && x_f32);
+    for (ptrdiff_t i = 0; i < n; i++) x_f32[i] = (float)p->x[i];
+    for (ptrdiff_t k = 0; k < m; k++) {
+        dy_f32[k] = (float)at_correct_normal(p);
+        dy[k] = (double)dy_f32[k];
+    }
+    at_correct_vjp_f32(x_f32, dy_f32, dx_f32, p);
+    at_correct_vjp_f64(p->x, dy, dx, p);
+    for (ptrdiff_t i = 0; i < n; i++) largest = fmax(largest, fabs(dx[i]));
+    for (ptrdiff_t i = 0; i < n && largest > 1e-30; i++)
+        worst = fmax(worst, fabs((double)dx_f32[i] - dx[i]) / fmax(fabs(dx[i]), largest / 100));
+    free(dy);
+    free(x_f32);
+    return worst;
+}
+
+START_TEST(backward_in_float_is_the_one_in_double)
+{
+    for (uint64_t number = 0; number < 1000; number++) {
+        correct_function p = at_draw_correct(number);
+        if (p.on_tape < 0 && p.real == ATTIC_F32)
+            ck_assert_msg(difference_of_backwards(&p) < 1e-2, "number %d", (int)number);
+        at_forget_correct(&p);
     }
 }
 END_TEST
@@ -62,4 +100,5 @@ START_TEST(a_family_can_be_chosen_and_is_printed)
 END_TEST
 
 SUITE(gradcheck_correct, the_same_number_is_the_same_function, every_family_passes_somewhere,
-      one_wrong_verdict_or_too_few_that_pass_are_not_right, a_family_can_be_chosen_and_is_printed)
+      backward_in_float_is_the_one_in_double, one_wrong_verdict_or_too_few_that_pass_are_not_right,
+      a_family_can_be_chosen_and_is_printed)
