@@ -155,7 +155,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 
 # What the gradient checker says of functions whose backward is right.
 corpus := $(corpus_c:%.c=$(B)/%)
-corpus_o := $(call objects,$(corpus_c) $(wildcard tests/gradcheck/correct_*.c) examples/common/options.c)
+corpus_o := $(call objects,$(corpus_c) $(wildcard tests/gradcheck/correct_*.c) tests/gradcheck/real_bugs.c examples/common/options.c)
 $(call objects,$(corpus_c)): extra = -Itests -Iexamples $(TEST_CFLAGS)
 $(corpus): $(corpus_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)

@@ -4,12 +4,15 @@
  *     make gradcheck-corpus ARGS="--count 10000 --every" a line for each family
  *     make gradcheck-corpus ARGS="--family relu"
  *     make gradcheck-corpus ARGS="--only 4711"           the report on one of them
+ *     make gradcheck-corpus ARGS=--bugs                  and of published mistakes (real_bugs.h)?
  *
- * Exit status: 0 if none is called WRONG or RACE and at least 90 % PASS, else 1. */
+ * Exit status: 0 if none is called WRONG or RACE and at least 90 % PASS; if all bugs are found, and 6
+ * of 10 have a first line that names what is wrong; else 1. */
 #include <stdio.h>
 
 #include "common/options.h"
 #include "gradcheck/correct_tally.h"
+#include "gradcheck/real_bugs.h"
 
 static int report_on(int number)
 {
@@ -21,9 +24,26 @@ static int report_on(int number)
     return r.verdict == ATTIC_WRONG || r.verdict == ATTIC_RACE;
 }
 
+static int report_on_bugs(void)
+{
+    int found = 0, named = 0;
+    for (int i = 0; i < at_real_bugs(); i++) {
+        real_bug_verdict v = at_check_real_bug(i, false);
+        found += v.found;
+        named += v.named;
+        printf("%s (%s): %s\n    ", v.name, v.thread,
+               v.named   ? "named"
+               : v.found ? "found"
+                         : "missed");
+        at_gradcheck_print(&v.report, stdout);
+    }
+    printf("%d of %d found, %d named in the first line\n", found, at_real_bugs(), named);
+    return found < at_real_bugs() || 10 * named < 6 * at_real_bugs();
+}
+
 int main(int argc, char **argv)
 {
-    int count = 300, first = 0, only = -1, every = 0;
+    int count = 300, first = 0, only = -1, every = 0, bugs = 0;
     const char *family = NULL;
     const option table[] = {
         {"count", &count, NULL, NULL, 1, 1e6, "functions"},
@@ -31,9 +51,11 @@ int main(int argc, char **argv)
         {"only", &only, NULL, NULL, -1, 1e9, "print the report on this number alone"},
         {"family", NULL, NULL, &family, 0, 0, "those of this family alone"},
         {"every", &every, NULL, NULL, 0, 0, "a line for each family, not for the worst alone"},
+        {"bugs", &bugs, NULL, NULL, 0, 0, "published mistakes, in place of correct functions"},
         {0}};
     parse_options(argc, argv, "usage: corpus [options]\n", table, 0);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    if (bugs) return finish(report_on_bugs());
     if (only >= 0) return finish(report_on(only));
     correct_tally all = at_tally_correct((uint64_t)first, count, family, every, stdout);
     if (!all.drawn) fprintf(stderr, "none of these %d is of the family %s\n", count, family);
