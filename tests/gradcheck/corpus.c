@@ -4,19 +4,21 @@
  *     make gradcheck-corpus ARGS="--count 10000 --every" a line for each family
  *     make gradcheck-corpus ARGS="--family relu"
  *     make gradcheck-corpus ARGS="--only 4711"           the report on one of them
+ *     make gradcheck-corpus ARGS="--wrong-by 0.05"       mistakes of 5 % in one element: are they found?
  *     make gradcheck-corpus ARGS=--bugs                  and of published mistakes (real_bugs.h)?
  *
- * Exit status: 0 if none is called WRONG or RACE and at least 90 % PASS; if all bugs are found, and 6
- * of 10 have a first line that names what is wrong; else 1. */
+ * Exit status: 0 if none is called WRONG or RACE and at least 90 % PASS; if no planted mistake is PASS
+ * with a resolution below it and 90 % are WRONG; if all bugs are found, and 6 of 10 have a first line that names what is wrong; else 1. */
 #include <stdio.h>
 
 #include "common/options.h"
 #include "gradcheck/correct_tally.h"
 #include "gradcheck/real_bugs.h"
 
-static int report_on(int number)
+static int report_on(int number, double wrong_by)
 {
     correct_function p = at_draw_correct((uint64_t)number);
+    p.wrong_by = wrong_by;
     at_gradcheck_report r = at_check_correct(&p);
     at_print_correct(&p, stdout);
     at_gradcheck_print(&r, stdout);
@@ -45,19 +47,23 @@ int main(int argc, char **argv)
 {
     int count = 300, first = 0, only = -1, every = 0, bugs = 0;
     const char *family = NULL;
+    double wrong_by = 0;
     const option table[] = {
         {"count", &count, NULL, NULL, 1, 1e6, "functions"},
         {"first", &first, NULL, NULL, 0, 1e9, "the number of the first"},
         {"only", &only, NULL, NULL, -1, 1e9, "print the report on this number alone"},
         {"family", NULL, NULL, &family, 0, 0, "those of this family alone"},
         {"every", &every, NULL, NULL, 0, 0, "a line for each family, not for the worst alone"},
+        {"wrong-by", NULL, &wrong_by, NULL, -10, 10,
+         "plant a mistake: one element of dx is 1 + this times what it should be"},
         {"bugs", &bugs, NULL, NULL, 0, 0, "published mistakes, in place of correct functions"},
         {0}};
     parse_options(argc, argv, "usage: corpus [options]\n", table, 0);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     if (bugs) return finish(report_on_bugs());
-    if (only >= 0) return finish(report_on(only));
-    correct_tally all = at_tally_correct((uint64_t)first, count, family, every, stdout);
-    if (!all.drawn) fprintf(stderr, "none of these %d is of the family %s\n", count, family);
-    return finish(!at_tally_is_right(&all));
+    if (only >= 0) return finish(report_on(only, wrong_by));
+    correct_tally all =
+        at_tally_correct((correct_choice){(uint64_t)first, count, family, wrong_by, every}, stdout);
+    if (!all.drawn) fprintf(stderr, "none of these %d is chosen\n", count);
+    return finish(!(wrong_by != 0 ? at_tally_is_found(&all) : at_tally_is_right(&all)));
 }

@@ -19,10 +19,22 @@ void AT_REAL(correct_forward)(const REAL *x, REAL *y, void *ctx)
     kernels_at(p->family)->forward(p, x, y);
 }
 
+static void plant(correct_function *p, REAL *dx)
+{
+    REAL most = 0;
+    for (ptrdiff_t i = 0; i < p->n; i++) most = fabs(dx[i]) > most ? fabs(dx[i]) : most;
+    if (p->wrong_at < 0 && most > 0) {
+        p->wrong_at = at_correct_int(p, 0, (int)p->n - 1);
+        while (fabs(dx[p->wrong_at]) < most / 10) p->wrong_at = (p->wrong_at + 1) % p->n;
+    }
+    if (p->wrong_at >= 0) dx[p->wrong_at] *= 1 + (REAL)p->wrong_by;
+}
+
 void AT_REAL(correct_vjp)(const REAL *x, const REAL *dy, REAL *dx, void *ctx)
 {
-    const correct_function *p = ctx;
+    correct_function *p = ctx;
     kernels_at(p->family)->vjp(p, x, dy, dx);
+    if (p->wrong_by != 0) plant(p, dx);
 }
 
 #ifdef AT_ONCE
@@ -114,7 +126,7 @@ const char *at_correct_family(int family)
 
 correct_function at_draw_correct(uint64_t number)
 {
-    correct_function p = {.number = number, .options = {.seed = number}};
+    correct_function p = {.number = number, .options = {.seed = number}, .wrong_at = -1};
     p.family = (int)(number % (uint64_t)at_correct_families());
     const correct_kernels *k = kernels_at(p.family);
     p.on_tape = k ? -1 : p.family - families_off_tape();

@@ -24,6 +24,11 @@ typedef struct {
     double *x; /* [n]; floats if real is ATTIC_F32 */
     at_gradcheck_options options;
     uint64_t drawn; /* random numbers so far */
+
+    /* A planted mistake: one element of dx, of a tenth of the largest at least, is (1 + wrong_by) times
+     * what it should be.  wrong_at is chosen when backward runs first; -1: it is not yet. */
+    double wrong_by;
+    ptrdiff_t wrong_at;
 } correct_function;
 
 int at_correct_families(void);

@@ -1,6 +1,7 @@
 /* correct_tally.c -- has correct functions judged, and counts.  See correct_tally.h. */
 #include "gradcheck/correct_tally.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,29 +10,38 @@ enum { MOST_FAMILIES = 200, WORST_SHOWN = 20, ACCUSED_SHOWN = 200 };
 
 typedef struct {
     correct_tally of[MOST_FAMILIES];
-    correct_function accused[ACCUSED_SHOWN]; /* called WRONG or RACE, or not run at all */
+    correct_function accused[ACCUSED_SHOWN]; /* called what they are not */
     at_gradcheck_report report[ACCUSED_SHOWN];
     int n_accused;
+    at_verdict should_be;
 } ledger;
 
-static bool is_accused(at_verdict v)
+static bool is_accused(const correct_choice *c, const at_gradcheck_report *r)
 {
-    return v == ATTIC_WRONG || v == ATTIC_RACE || v == ATTIC_NOT_RUN;
+    if (c->wrong_by != 0)
+        return r->verdict == ATTIC_PASS &&
+               r->resolution < fabs(c->wrong_by) / fmax(1, fabs(1 + c->wrong_by));
+    return r->verdict == ATTIC_WRONG || r->verdict == ATTIC_RACE || r->verdict == ATTIC_NOT_RUN;
 }
 
-static void judge(ledger *l, uint64_t number, const char *family)
+static bool is_chosen(const correct_choice *c, const correct_function *p)
 {
-    correct_function p = at_draw_correct(number);
-    if (!family || strcmp(family, at_correct_family(p.family)) == 0) {
-        at_gradcheck_report r = at_check_correct(&p);
-        l->of[p.family].drawn++;
-        l->of[p.family].verdicts[r.verdict]++;
-        if (is_accused(r.verdict) && l->n_accused++ < ACCUSED_SHOWN) {
-            l->accused[l->n_accused - 1] = p;
-            l->report[l->n_accused - 1] = r;
-        }
-    }
-    at_forget_correct(&p);
+    if (c->wrong_by != 0 && (p->on_tape >= 0 || p->options.directions)) return false;
+    return !c->family || strcmp(c->family, at_correct_family(p->family)) == 0;
+}
+
+static void judge(ledger *l, const correct_choice *c, correct_function *p)
+{
+    p->wrong_by = c->wrong_by;
+    at_gradcheck_report r = at_check_correct(p);
+    if (c->wrong_by != 0 && p->wrong_at < 0) return; /* every derivative is 0 */
+    bool accused = is_accused(c, &r);
+    l->of[p->family].drawn++;
+    l->of[p->family].verdicts[r.verdict]++;
+    l->of[p->family].passed_off += accused && c->wrong_by != 0;
+    if (!accused || l->n_accused++ >= ACCUSED_SHOWN) return;
+    l->accused[l->n_accused - 1] = *p;
+    l->report[l->n_accused - 1] = r;
 }
 
 static correct_tally together(const ledger *l)
@@ -39,29 +49,30 @@ static correct_tally together(const ledger *l)
     correct_tally all = {0};
     for (int f = 0; f < at_correct_families(); f++) {
         all.drawn += l->of[f].drawn;
+        all.passed_off += l->of[f].passed_off;
         for (int v = 0; v < MOST_VERDICTS; v++) all.verdicts[v] += l->of[f].verdicts[v];
     }
     return all;
 }
 
-static void print_line(const char *name, const correct_tally *t, const correct_tally *all,
-                       FILE *out)
+static void print_line(const ledger *l, const char *name, const correct_tally *t,
+                       const correct_tally *all, FILE *out)
 {
     fprintf(out, "  %-22s %6d", name, t->drawn);
     for (int v = 0; v < MOST_VERDICTS; v++)
         if (all->verdicts[v]) fprintf(out, " %13d", t->verdicts[v]);
-    fprintf(out, "   %5.1f %%\n", 100. * t->verdicts[ATTIC_PASS] / (t->drawn ? t->drawn : 1));
+    fprintf(out, "   %5.1f %%\n", 100. * t->verdicts[l->should_be] / (t->drawn ? t->drawn : 1));
 }
 
-/* The drawn family with the smallest share of PASS that has not been printed */
+/* The drawn family with the smallest share of what it should be that has not been printed */
 static int worst_of(const ledger *l, const bool *printed)
 {
     int worst = -1;
     for (int f = 0; f < at_correct_families(); f++) {
         const correct_tally *t = &l->of[f], *w = &l->of[worst < 0 ? f : worst];
         if (printed[f] || !t->drawn) continue;
-        long share = (long)t->verdicts[ATTIC_PASS] * w->drawn,
-             least = (long)w->verdicts[ATTIC_PASS] * t->drawn;
+        long share = (long)t->verdicts[l->should_be] * w->drawn,
+             least = (long)w->verdicts[l->should_be] * t->drawn;
         if (worst < 0 || share < least) worst = f;
     }
     return worst;
@@ -69,7 +80,7 @@ static int worst_of(const ledger *l, const bool *printed)
 
 static void print_accused(const ledger *l, FILE *out)
 {
-    if (l->n_accused) fprintf(out, "\n  correct, but not called so:\n");
+    if (l->n_accused) fprintf(out, "\n  called what they are not:\n");
     for (int i = 0; i < l->n_accused && i < ACCUSED_SHOWN; i++) {
         const correct_function *p = &l->accused[i];
         const at_gradcheck_report *r = &l->report[i];
@@ -90,22 +101,27 @@ static void print_ledger(const ledger *l, const correct_tally *all, bool every, 
     fprintf(out, "\n  %-22s %6s", every ? "families" : "the worst families", "drawn");
     for (int v = 0; v < MOST_VERDICTS; v++)
         if (all->verdicts[v]) fprintf(out, " %13s", at_verdict_text((at_verdict)v));
-    fprintf(out, "      PASS\n");
+    fprintf(out, "   %7s\n", at_verdict_text(l->should_be));
     for (int f, i = 0; (i < WORST_SHOWN || every) && (f = worst_of(l, printed)) >= 0; i++) {
         printed[f] = true;
-        print_line(at_correct_family(f), &l->of[f], all, out);
+        print_line(l, at_correct_family(f), &l->of[f], all, out);
     }
-    print_line("together", all, all, out);
+    print_line(l, "together", all, all, out);
     print_accused(l, out);
 }
 
-correct_tally at_tally_correct(uint64_t first, int count, const char *family, bool every, FILE *out)
+correct_tally at_tally_correct(correct_choice c, FILE *out)
 {
     ledger *l = calloc(1, sizeof *l);
     if (!l || at_correct_families() > MOST_FAMILIES) return free(l), (correct_tally){0};
-    for (int i = 0; i < count; i++) judge(l, first + (uint64_t)i, family);
+    l->should_be = c.wrong_by != 0 ? ATTIC_WRONG : ATTIC_PASS;
+    for (int i = 0; i < c.count; i++) {
+        correct_function p = at_draw_correct(c.first + (uint64_t)i);
+        if (is_chosen(&c, &p)) judge(l, &c, &p);
+        at_forget_correct(&p);
+    }
     correct_tally all = together(l);
-    if (out && all.drawn) print_ledger(l, &all, every, out);
+    if (out && all.drawn) print_ledger(l, &all, c.every, out);
     free(l);
     return all;
 }
@@ -114,4 +130,9 @@ bool at_tally_is_right(const correct_tally *t)
 {
     return t->verdicts[ATTIC_WRONG] == 0 && t->verdicts[ATTIC_RACE] == 0 &&
            10 * t->verdicts[ATTIC_PASS] >= 9 * t->drawn && t->drawn > 0;
+}
+
+bool at_tally_is_found(const correct_tally *t)
+{
+    return t->passed_off == 0 && 10 * t->verdicts[ATTIC_WRONG] >= 9 * t->drawn && t->drawn > 0;
 }

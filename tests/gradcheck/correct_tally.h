@@ -7,15 +7,24 @@ enum { MOST_VERDICTS = 16 };
 
 typedef struct {
     int drawn, verdicts[MOST_VERDICTS];
+    int passed_off; /* planted mistakes called PASS, with a resolution below them */
 } correct_tally;
 
-/* Numbers first to first + count - 1, of one family if `family` is not NULL.  With `out` it prints
- * how each verdict was given, the families with the smallest shares of PASS (all if `every`), and the
- * numbers of what was called WRONG or RACE, or not run. */
-correct_tally at_tally_correct(uint64_t first, int count, const char *family, bool every,
-                               FILE *out);
+typedef struct {
+    uint64_t first;
+    int count;
+    const char *family; /* NULL: all */
+    double wrong_by;    /* plants a mistake (correct_functions.h) in what is checked by elements */
+    bool every;         /* prints all families, not the worst alone */
+} correct_choice;
+
+/* With `out` it prints how often each verdict was given, the families with the smallest shares of it
+ * that should be given, and the numbers of those that should not. */
+correct_tally at_tally_correct(correct_choice c, FILE *out);
 
 /* Is nothing WRONG or a RACE, and are 90 % PASS? */
 bool at_tally_is_right(const correct_tally *t);
+/* Of planted mistakes: is none passed off, and are 90 % WRONG? */
+bool at_tally_is_found(const correct_tally *t);
 
 #endif

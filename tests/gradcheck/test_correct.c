@@ -85,11 +85,25 @@ START_TEST(one_wrong_verdict_or_too_few_that_pass_are_not_right)
 }
 END_TEST
 
+START_TEST(planted_mistakes_are_found_or_passed_off)
+{
+    correct_choice wrong = {.count = 3 * at_correct_families(), .family = "x b", .wrong_by = 0.05};
+    correct_tally t = at_tally_correct(wrong, NULL);
+    ck_assert(t.drawn > 0 && t.verdicts[ATTIC_WRONG] == t.drawn && at_tally_is_found(&t));
+    wrong.wrong_by = 1e-9; /* nobody sees that, and no resolution is below it */
+    t = at_tally_correct(wrong, NULL);
+    ck_assert(t.verdicts[ATTIC_PASS] == t.drawn && t.passed_off == 0 && !at_tally_is_found(&t));
+    t = (correct_tally){.drawn = 100, .verdicts[ATTIC_WRONG] = 99, .passed_off = 1};
+    ck_assert(!at_tally_is_found(&t));
+}
+END_TEST
+
 START_TEST(a_family_can_be_chosen_and_is_printed)
 {
     char text[2000] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
-    correct_tally t = at_tally_correct(0, 3 * at_correct_families(), "c x", false, out);
+    correct_tally t = at_tally_correct(
+        (correct_choice){.count = 3 * at_correct_families(), .family = "c x"}, out);
     fclose(out);
     ck_assert_int_eq(t.drawn, 3);
     ck_assert_int_eq(t.verdicts[ATTIC_PASS], 3);
@@ -101,4 +115,4 @@ END_TEST
 
 SUITE(gradcheck_correct, the_same_number_is_the_same_function, every_family_passes_somewhere,
       backward_in_float_is_the_one_in_double, one_wrong_verdict_or_too_few_that_pass_are_not_right,
-      a_family_can_be_chosen_and_is_printed)
+      planted_mistakes_are_found_or_passed_off, a_family_can_be_chosen_and_is_printed)
