@@ -17,6 +17,7 @@ typedef struct {
     int family;
     int on_tape; /* which function made of ops it is, or -1 */
     at_dtype real;
+    bool unseen; /* in float, but by callbacks on doubles, which nobody tells */
     ptrdiff_t n, m;
     int B, H, G, T, N, D, Dv; /* sizes: each family says what they are */
     bool causal, with_bias;   /* of attention */
@@ -39,6 +40,7 @@ correct_function at_draw_correct(uint64_t number);
 void at_forget_correct(correct_function *p);
 at_gradcheck_report at_check_correct(correct_function *p);
 
+const char *at_correct_type(const correct_function *p); /* "float", "double" ... */
 /* One line: family, type, sizes */
 void at_print_correct(const correct_function *p, FILE *out);
 

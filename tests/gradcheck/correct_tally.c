@@ -85,8 +85,8 @@ static void print_accused(const ledger *l, FILE *out)
         const correct_function *p = &l->accused[i];
         const at_gradcheck_report *r = &l->report[i];
         fprintf(out, "  %6d %s, %s, %s: %s: a %.6g, n %.6g +- %.1e, e %.6g\n", (int)p->number,
-                at_correct_family(p->family), p->real == ATTIC_F32 ? "float" : "double",
-                at_verdict_text(r->verdict), r->where, r->analytic, r->numeric, r->bound, r->exact);
+                at_correct_family(p->family), at_correct_type(p), at_verdict_text(r->verdict),
+                r->where, r->analytic, r->numeric, r->bound, r->exact);
     }
     if (l->n_accused > ACCUSED_SHOWN) fprintf(out, "  and %d more\n", l->n_accused - ACCUSED_SHOWN);
 }
