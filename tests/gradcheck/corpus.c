@@ -4,11 +4,13 @@
  *     make gradcheck-corpus ARGS="--count 10000 --every" a line for each family
  *     make gradcheck-corpus ARGS="--family relu"
  *     make gradcheck-corpus ARGS="--only 4711"           the report on one of them
- *     make gradcheck-corpus ARGS="--wrong-by 0.05"       mistakes of 5 % in one element: are they found?
- *     make gradcheck-corpus ARGS=--bugs                  and of published mistakes (real_bugs.h)?
+ *     make gradcheck-corpus ARGS="--wrong-by 0.05"       one element of each gradient is 5 % off
+ *     make gradcheck-corpus ARGS=--bugs                  published mistakes (real_bugs.h)
  *
- * Exit status: 0 if none is called WRONG or RACE and at least 90 % PASS; if no planted mistake is PASS
- * with a resolution below it and 90 % are WRONG; if all bugs are found, and 6 of 10 have a first line that names what is wrong; else 1. */
+ * The exit status is 0 if
+ *     of correct functions, none is WRONG or a RACE, and 90 % PASS;
+ *     of planted mistakes, 90 % are WRONG, and none is PASS with a resolution below the mistake;
+ *     of published mistakes, all are found, and for 6 of 10 the first line names what is wrong. */
 #include <stdio.h>
 
 #include "common/options.h"

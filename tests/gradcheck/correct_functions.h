@@ -1,6 +1,7 @@
-/* correct_functions.h -- functions whose backward is right, drawn by number for the gradient checker
- * to judge: in float, in double and on a tape, with kinks at every distance, saturated, tiny, large,
- * with few elements and with 100,000.
+/* correct_functions.h -- functions whose backward is right, for the gradient checker to judge.
+ *
+ * They are drawn by number: in float, in double and on a tape, with kinks at every distance,
+ * saturated, tiny, large, with few elements and with 100,000.
  *
  * A verdict of WRONG or RACE on any of them is a mistake of the checker.  Left out, and why:
  *     chaotic functions (the logistic map)  differences say nothing of a derivative of 1e10
@@ -26,8 +27,8 @@ typedef struct {
     at_gradcheck_options options;
     uint64_t drawn; /* random numbers so far */
 
-    /* A planted mistake: one element of dx, of a tenth of the largest at least, is (1 + wrong_by) times
-     * what it should be.  wrong_at is chosen when backward runs first; -1: it is not yet. */
+    /* A planted mistake: dx[wrong_at] is 1 + wrong_by times what it should be.  The first run of
+     * backward chooses an element that is at least a tenth of the largest; until then it is -1. */
     double wrong_by;
     ptrdiff_t wrong_at;
 } correct_function;
@@ -35,9 +36,9 @@ typedef struct {
 int at_correct_families(void);
 const char *at_correct_family(int family);
 
-/* The same number is the same function on every machine.  The memory of x is freed by the second. */
+/* The same number is the same function on every machine. */
 correct_function at_draw_correct(uint64_t number);
-void at_forget_correct(correct_function *p);
+void at_forget_correct(correct_function *p); /* frees x */
 at_gradcheck_report at_check_correct(correct_function *p);
 
 const char *at_correct_type(const correct_function *p); /* "float", "double" ... */

@@ -1,7 +1,7 @@
 /* correct_kernels.h -- what a family of correct functions is made of.  See correct_functions.h.
  *
- * Kernels are compiled for float and for double, and compute in that type alone, as a good author
- * would write them: maxima are subtracted before exp, but 1 - y y is the slope of tanh. */
+ * Kernels are compiled for float and for double, and compute in that type alone.  They are what a
+ * good author writes: the maximum is subtracted before exp, and the slope of tanh is 1 - y y. */
 #ifndef ATTIC_CORRECT_KERNELS_H
 #define ATTIC_CORRECT_KERNELS_H
 #include "kernels/real.h"
@@ -18,10 +18,11 @@ struct correct_kernels {
     REAL (*of_one)(REAL x, REAL c, REAL *slope);
     /* Of two: y, slope[0] = dy/dx, slope[1] = dy/db */
     REAL (*of_two)(REAL x, REAL b, REAL slope[2]);
-    double kink[2]; /* in units of c, which is drawn: the inputs are at some distance from there */
-    double low, high;   /* the usual sizes of that distance; without a kink, of x itself */
-    double least, most; /* its sizes in a tenth of the draws; |x| is never larger than the second */
-    bool positive, saturates;
+    double kink[2];     /* two places, in units of c: each x is near one; 0: there is none */
+    double low, high;   /* the distance from there is usually between these */
+    double least, most; /* and in a tenth of the draws between these; |x| is at most `most` */
+    bool positive;      /* x > 0 */
+    bool saturates;     /* in a quarter of the draws some |x| are 5 to 20 */
 };
 
 /* The families of a file; the last has no name. */

@@ -1,5 +1,5 @@
-/* correct_products.c -- correct functions with products and places: matmul, attention, convolutions,
- * pools, rotations, recurrences, tables, images.  See correct_kernels.h. */
+/* correct_products.c -- correct functions with products and places: matmul, attention, rotations,
+ * convolutions, pools, recurrences, tables, images.  See correct_kernels.h. */
 #include "kernels/real.h"
 #include "gradcheck/correct_kernels.h"
 

@@ -18,8 +18,8 @@ typedef struct {
     bool every;         /* prints all families, not the worst alone */
 } correct_choice;
 
-/* With `out` it prints how often each verdict was given, the families with the smallest shares of it
- * that should be given, and the numbers of those that should not. */
+/* With `out` it prints how often each verdict was given, the families where the right verdict is
+ * rarest, and each function that was called what it is not. */
 correct_tally at_tally_correct(correct_choice c, FILE *out);
 
 /* Is nothing WRONG or a RACE, and are 90 % PASS? */

@@ -1,5 +1,5 @@
-/* correct_tapes.c -- correct functions made of ops: of rows X [B,D], of X and weights w [D], of X, w
- * and a matrix C [D,N]. */
+/* correct_tapes.c -- correct functions made of ops: of rows X [B,D], or of X and weights w [D],
+ * or of X, w and a matrix C [D,N]. */
 #include "gradcheck/correct_tapes.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* real_bugs.c -- kernels with a published mistake each; see real_bugs.h.  What `bug->repaired` chooses
- * between is right, and wrong as published. */
+/* real_bugs.c -- kernels, each with a published mistake; see real_bugs.h.  Where `bug->repaired` is
+ * true the kernel is right, else wrong as published. */
 #include "gradcheck/real_bugs.h"
 
 #include <math.h>
@@ -299,8 +299,8 @@ VJP_WITH_BUG(splat_back_with_half_of_b)
     }
 }
 
-/* The colour of a ray, y = sum_i c_i a_i T_i with T_i = prod_(j<i) (1 - a_j): colours [RAYS,SPLATS],
- * alphas [RAYS,SPLATS].  Every fourth splat is not on the ray, and left out. */
+/* The colour of a ray, y = sum_i c_i a_i T_i with T_i = prod_(j<i) (1 - a_j): colours and alphas
+ * are [RAYS,SPLATS].  Every fourth splat is not on the ray, and left out. */
 static bool is_skipped(int i)
 {
     return i % 4 == 0;

@@ -1,4 +1,4 @@
-/* test_correct.c -- the correct functions that the checker is judged by are drawn by number, and right.
+/* test_correct.c -- the correct functions are drawn by number, and right.
  *
  * What the checker says of them: make gradcheck-corpus. */
 #include "gradcheck/correct_tally.h"
@@ -38,8 +38,8 @@ START_TEST(every_family_passes_somewhere)
 }
 END_TEST
 
-/* The largest difference of the two backwards beside the element, or a hundredth of the largest; 0 if
- * all are too small for float. */
+/* The largest difference of the two backwards, divided by the element or by a hundredth of the
+ * largest element; 0 if all are too small for float. */
 static double difference_of_backwards(correct_function *p)
 {
     ptrdiff_t n = p->n, m = p->m;
