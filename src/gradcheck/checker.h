@@ -18,6 +18,7 @@ typedef struct { /* what differences with step h say; the bounds are of rounding
     double low, high; /* every choice between the one-sided derivatives, output by output */
     double jump;      /* high - low */
     double jump_bound;
+    double size;                         /* sum_k |u_k y_k|, of those that move, at their largest */
     double right1, left1, right2, left2; /* L(h) - L(0), and so on for -h, 2h, -2h */
 } at_slope;
 
@@ -73,6 +74,7 @@ typedef struct {
     double max_along;    /* and along a direction */
     double y_size;       /* sum_k |u_k y_k| */
     double hidden_noise; /* of a, s times: of terms that have cancelled */
+    double size;         /* as given to at_gradcheck_exact */
     double y_noise;      /* of every y_k, at least */
     at_probe *probe;     /* [probes] */
     at_arena *memory;
@@ -102,10 +104,14 @@ bool at_has_changed(at_checker *c);
 
 /* ------------------------------------------------------------------ n and its bound: differences.c */
 
+/* The largest |x_i| that is finite. */
+double at_largest(const double *x, ptrdiff_t n);
 /* The noise of y and, in float, of a. */
 void at_measure_noise(at_checker *c);
 /* That of a along probe p, where forward does not show it: of doubles, which at first have none. */
 void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f);
+/* What n of direction p must be by the n of the elements, and how well that is known. */
+double at_n_by_elements(at_checker *c, ptrdiff_t p, double *bound);
 /* a and n of probe p; n by one step of usual size or, in float, where none is usual, by the
  * best. */
 void at_measure_probe(at_checker *c, ptrdiff_t p);

@@ -24,6 +24,7 @@
 
 /* Steps and spacings as powers of two, in units of s. */
 enum { FIRST_STEP = -10, SMALLEST_STEP = -36, FINE_SPACING = -30, NOISE_POINTS = 8 };
+#define TINY 0x1p-20 /* an x as small as steps */
 enum { MOST_STEPS = -2 * SMALLEST_STEP };
 
 /* x = x0 + h v */
@@ -48,6 +49,13 @@ static void backward_at(at_checker *c, double h, double *dx)
     step_aside(c, h);
     for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] + h * c->w[k];
     c->vjp(c->x, c->u, dx, c->ctx);
+}
+
+double at_largest(const double *x, ptrdiff_t n)
+{
+    double largest = 0;
+    for (ptrdiff_t i = 0; i < n; i++) largest = fmax(largest, isfinite(x[i]) ? fabs(x[i]) : 0);
+    return largest;
 }
 
 /* Zero for equal values even if they are infinite: an output that stays -inf does not move. */
@@ -99,9 +107,11 @@ static void measure_double_noise(at_checker *c)
     noise_of(c, evaluate_at, c->m, c->y0, spacing, r);
     noise_of(c, evaluate_at, c->m, c->y0, -spacing, other);
     for (ptrdiff_t k = 0; k < c->m; k++) {
-        double least = fmax(DBL_EPSILON / 4 * fabs(c->y0[k]), c->y_noise),
-               quieter = fmin(r[k], other[k]);
-        r[k] = !isfinite(least) ? 0 : isfinite(quieter) ? fmax(quieter, least) : least;
+        const double least = fmax(DBL_EPSILON / 4 * fabs(c->y0[k]), c->y_noise);
+        const double quieter = fmin(r[k], other[k]), louder = fmax(r[k], other[k]);
+        const bool kink = louder > 0x1p-40 * fmax(fabs(c->y0[k]), 1) && louder > 16 * quieter;
+        const double noise = kink || !isfinite(louder) ? quieter : louder;
+        r[k] = !isfinite(least) ? 0 : isfinite(noise) ? fmax(noise, least) : least;
     }
 }
 
@@ -153,29 +163,41 @@ void at_measure_noise(at_checker *c)
     (c->is_float ? measure_float_noise : measure_double_noise)(c);
 }
 
-/* The noise of y_k at the step now measured; in float, the noise of hidden values too. */
-static double noise_at_step(at_checker *c, ptrdiff_t k, bool stands_still)
+static double digit_of(const at_checker *c)
+{
+    return c->is_float ? 0x1p-24 : DBL_EPSILON / 4;
+}
+
+/* The noise of y_k at the step now measured, from x to x + 2h; and that of hidden values. */
+static double noise_at_step(at_checker *c, ptrdiff_t k, double h, bool stands_still)
 {
     double r = c->r[k], size = fabs(c->y0[k]);
-    if (!c->is_float) return r;
     for (int j = 0; j < 4; j++) size = fmax(size, fabs(c->y[j][k]));
     if (isfinite(size)) c->largest[k] = fmax(c->largest[k], size);
-    size = fmax(size, stands_still ? c->largest[k] : fmin(c->largest[k], c->x_size));
-    return isfinite(size) ? fmax(r, 0x1p-24 * size) : r;
+    size = fmax(size, stands_still ? c->largest[k] : fmin(c->largest[k], c->x_size + 2 * h));
+    return isfinite(size) ? fmax(r, digit_of(c) * size) : r;
 }
 
 /* ------------------------------------------------------------------ one step ------------------- */
+
+/* What a direction moves this x by: an x that is tiny beside others may be as near to a pole. */
+static double unit_along(const at_checker *c, double x, double largest)
+{
+    const bool beside = x != 0 && fabs(x) < TINY && largest >= TINY;
+    return beside && !c->is_float ? at_float_scale(x) : size_of_element(x);
+}
 
 /* v = direction p, or the axis of element p; returns the unit of steps along it. */
 static double aim_at(at_checker *c, ptrdiff_t p)
 {
     bool along = p >= c->elements;
     at_stream s = {c->options.seed, 4 + (uint64_t)(p - c->elements)};
+    const double largest = along ? at_largest(c->x0, c->n) : 0;
     for (ptrdiff_t i = 0; i < c->n; i++) {
         double v = along ? at_random_normal(s, (uint64_t)i) : i == p;
         if (c->is_float) v = rint(16 * v) / 16;
         if (p >= c->on_unknown && c->probe[i].verdict == ATTIC_PASS) v = 0;
-        c->v[i] = along ? size_of_element(c->x0[i]) * v : v;
+        c->v[i] = along ? unit_along(c, c->x0[i], largest) * v : v;
     }
     memset(c->moves, 0, (size_t)c->m * sizeof *c->moves);
     memset(c->largest, 0, (size_t)c->m * sizeof *c->largest);
@@ -199,7 +221,7 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 
     at_slope s = {.h = h};
     const double farthest = ldexp(unit, c->precision.largest_step);
-    double squares = 0, kinks = 0;
+    double squares = 0, hidden = 0, kinks = 0, still = 0;
     for (ptrdiff_t k = 0; k < c->m; k++) {
         double u = c->u[k];
         double right1 = difference_of(c->y[0][k], c->y0[k]);
@@ -207,14 +229,16 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         double right2 = difference_of(c->y[2][k], c->y0[k]);
         double left2 = difference_of(c->y[3][k], c->y0[k]);
         bool stands_still = right1 == 0 && left1 == 0 && right2 == 0 && left2 == 0;
-        double rounding = 6 * fabs(u) * noise_at_step(c, k, stands_still) / h;
+        double rounding = 6 * fabs(u) * noise_at_step(c, k, h, stands_still) / h;
         if (!stands_still) c->moves[k] = 1;
         if (c->moves[k] == 0) { /* not at the largest step, either */
-            double hidden = 0x1p-23 * fabs(u * c->y0[k]) / farthest;
-            squares += isfinite(hidden) ? hidden * hidden : 0;
+            const double rest = 2 * digit_of(c) * fabs(u * c->y0[k]) / farthest;
+            hidden += isfinite(rest) ? rest * rest : 0;
+            still += fabs(u);
             continue;
         }
 
+        s.size += fabs(u) * c->largest[k];
         s.right1 += u * right1, s.left1 += u * left1;
         s.right2 += u * right2, s.left2 += u * left2;
         double right = u * (4 * right1 - right2) / (2 * h);
@@ -227,12 +251,13 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         s.high += fmax(left, right);
         const double jump = fabs(right - left);
         const bool bends = halved && 3 * jump < c->jump[k]; /* smoothly */
-        if (!bends && jump > 3 * rounding) kinks += jump;
+        if (!bends && jump > rounding) kinks += jump;
         c->jump[k] = jump;
     }
     s.jump = s.high - s.low;
     s.jump_bound = s.bound;
-    if (c->is_float) s.bound = sqrt(squares);
+    s.bound = c->is_float ? sqrt(squares + hidden) : s.bound + sqrt(hidden);
+    if (s.size == 0) s.bound += 2 * digit_of(c) * still * fmin(c->x_size, 1) / farthest;
     s.bound += kinks;
     return s;
 }
@@ -259,13 +284,14 @@ static bool is_contradicted(const at_slope *s, int j, int count)
     return n >= 3;
 }
 
-/* Do the two sides come apart at smaller steps, by more than rounding, and by as much as n?  Then
- * step j is wider than what it should see: a jump, or several, of hidden units that saturate. */
+/* Do the two sides come apart at smaller steps, by more than rounding or the stairs of hidden terms,
+ * and by as much as n?  Then step j is wider than what it should see: a bump, a wave, or units that
+ * saturate. */
 static bool sides_part(const at_slope *s, int j, int count)
 {
     for (int i = j + 1; i < count; i++)
         if (s[i].jump > 10 * s[i].jump_bound && s[i].jump > 3 * s[j].jump &&
-            s[i].jump > fabs(s[j].n))
+            s[i].jump > fabs(s[j].n) && s[i].jump * s[i].h > 0x1p-14 * s[i].size)
             return true;
     return false;
 }
@@ -289,7 +315,7 @@ static int choose_best_step(at_probe *f, const at_slope *s, int count)
     for (int j = 1; j + 1 < count; j++) {
         double unsure = unsure_of(s, j);
         if (!(unsure < least) || is_contradicted(s, j, count)) continue;
-        if (f->along && sides_part(s, j, count)) continue;
+        if (sides_part(s, j, count)) continue;
         best = j;
         f->s = s[j];
         f->n = s[j].n;
@@ -328,12 +354,17 @@ static int smallest_step(const at_checker *c, ptrdiff_t p)
     return c->x0[p] == 0 || step < SMALLEST_STEP ? SMALLEST_STEP : step;
 }
 
+static double tiny_of(const at_checker *c, ptrdiff_t p)
+{
+    return p < c->elements ? c->x0[p] : at_largest(c->x0, c->n);
+}
+
 /* Is this double much smaller than the steps?  A pole or a kink at 0 is as near as that, so steps
  * in units of |x| follow. */
 static bool is_tiny(const at_checker *c, ptrdiff_t p)
 {
-    const double x = p < c->elements && !c->is_float ? fabs(c->x0[p]) : 1;
-    return x > 0x1p-900 && x < 0x1p-20;
+    const double x = c->is_float ? 1 : fabs(tiny_of(c, p));
+    return x > 0x1p-900 && x < TINY;
 }
 
 void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
@@ -344,7 +375,7 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
     double unit = aim_at(c, p);
     for (int j = 0; j < count; j++) s[j] = slope_at(c, unit, largest - j, j > 0);
     for (int j = 0, far = count; is_tiny(c, p) && j < far; j++)
-        s[count++] = slope_at(c, at_float_scale(c->x0[p]), largest - j, j > 0);
+        s[count++] = slope_at(c, at_float_scale(tiny_of(c, p)), largest - j, j > 0);
 
     int best = choose_best_step(f, s, count);
     f->swept = true;
@@ -380,6 +411,19 @@ static double noise_along_v(const at_checker *c)
     for (ptrdiff_t i = 0; i < c->n; i++)
         if (c->v[i] != 0) squares += c->ra[i] * c->ra[i] * c->v[i] * c->v[i];
     return 6 * sqrt(squares);
+}
+
+double at_n_by_elements(at_checker *c, ptrdiff_t p, double *bound)
+{
+    double n = 0;
+    aim_at(c, p);
+    *bound = 0;
+    for (ptrdiff_t i = 0; i < c->elements; i++) {
+        if (c->v[i] == 0) continue;
+        n += c->probe[i].n * c->v[i];
+        *bound += c->probe[i].bound * fabs(c->v[i]);
+    }
+    return n;
 }
 
 void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f)

@@ -202,6 +202,7 @@ static void measure_size_of_loss(at_checker *c)
     c->y_size = 0;
     for (ptrdiff_t k = 0; k < c->m; k++)
         if (isfinite(c->y0[k])) c->y_size += fabs(c->u[k] * c->y0[k]);
+    c->hidden_noise = 64 * DBL_EPSILON * (c->size + (c->options.order == 2 ? c->y_size : 0));
 }
 
 static bool has_nan(at_checker *c)
@@ -274,7 +275,6 @@ static void run_check(at_checker *c)
     measure_size_of_loss(c);
     c->exact_tolerance = c->options.tolerance > 0 ? c->options.tolerance : EXACT_TOLERANCE;
     if (!(c->options.tolerance > 0)) c->options.tolerance = c->precision.tolerance;
-    if (c->options.order == 2) c->hidden_noise += 64 * DBL_EPSILON * c->y_size;
     if (breaks_backward_rules(c) || at_forward_races(c) || at_backward_races(c) ||
         breaks_rule_of_zero(c))
         return;
@@ -311,7 +311,7 @@ at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, a
                     m,
                     .options = options,
                     .x0 = x,
-                    .hidden_noise = 64 * DBL_EPSILON * size,
+                    .size = size,
                     .y_noise = options.order == 2 ? DBL_EPSILON * size : 0};
     at_gradcheck_report *r = &c.report;
     r->seed = options.seed;

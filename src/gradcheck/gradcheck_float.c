@@ -60,10 +60,11 @@ double at_short_float(double x)
 
 /* ------------------------------------------------------------------ who computes in float? ------ */
 
-enum { FEWEST_POINTS = 4, MOST_POINTS = 24 };
+enum { FEWEST_POINTS = 4, POINTS_BY_X = 12, MOST_POINTS = 24 };
 typedef enum { THERE, A_HAIR_AWAY, FURTHER_AWAY } vantage;
 
-/* Of the points from x0, in units of 2^-10 x0: 1, 8, 64 and from then on 512. */
+/* Of the points from x0, in units of 2^-10 x0: 1, 8, 64 and from then on 512; at last, if x0 is
+ * tiny, of 2^-13. */
 static double distance_of(int point)
 {
     return ldexp(1, point < 3 ? 3 * point : 9);
@@ -75,7 +76,8 @@ static double near_float(double x0, at_stream s, int point, uint64_t i, vantage 
 {
     double distance = distance_of(point);
     double shift = 2 * at_random_unit(s, 2 * i) - 1, bits = 1 + at_random_unit(s, 2 * i + 1);
-    double base = (double)(float)(x0 + at_float_scale(x0) * 0x1p-10 * distance * shift);
+    double scale = point < POINTS_BY_X ? at_float_scale(x0) : fmax(at_float_scale(x0), 0.125);
+    double base = (double)(float)(x0 + scale * 0x1p-10 * distance * shift);
     double away = v == A_HAIR_AWAY    ? 0x1p-28 * (3 - bits)
                   : v == FURTHER_AWAY ? 0x1p-14 * distance * bits
                                       : 0;
