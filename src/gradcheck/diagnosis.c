@@ -50,8 +50,8 @@ typedef struct { /* one part of x, and what is said of it */
     ptrdiff_t count, wrongs, unknown;
     const double *x, *a, *n, *bound, *of_first;
     const bool *wrong, *known;
-    double largest_n, largest;
-    double error; /* of the wrong ones, by the larger of a and n */
+    double largest; /* |a| or |n| */
+    double error;   /* of the wrong ones, by the larger of a and n */
     char finding[ATTIC_DIAGNOSIS];
 } input_view;
 
@@ -66,18 +66,18 @@ __attribute__((format(printf, 2, 3))) static void add_text(char *text, const cha
 
 /* ------------------------------------------------------------------ inputs --------------------- */
 
-/* Would an error like that of the wrong ones have been seen here?  Where the derivative is 0, or
- * badly known, it would not, and that nothing is wrong there says nothing. */
-static bool is_right(const input_view *p, ptrdiff_t e)
-{
-    double would_be = fmin(p->error, 1) * fabs(p->n[e]);
-    return !p->wrong[e] && would_be > 3 * p->bound[e] + 1e-3 * fmin(p->error, 1) * p->largest_n;
-}
-
 /* What rounding of a may be. */
 static double rounding_of(const input_view *p, ptrdiff_t e)
 {
     return 1e-4 * fabs(p->a[e]) + 1e-5 * p->largest;
+}
+
+/* Would an error like that of the wrong ones have been seen here?  Where the derivative is 0, or
+ * badly known, it would not, and that nothing is wrong there says nothing. */
+static bool is_right(const input_view *p, ptrdiff_t e)
+{
+    const double would_be = fmin(p->error, 1) * fabs(p->n[e]);
+    return !p->wrong[e] && would_be > 3 * (p->bound[e] + rounding_of(p, e));
 }
 
 static input_view view_of(const at_elements *all, const at_gradcheck_part *part, ptrdiff_t start)
@@ -92,11 +92,10 @@ static input_view view_of(const at_elements *all, const at_gradcheck_part *part,
                     .of_first = all->a_of_first ? all->a_of_first + start : NULL,
                     .wrong = all->wrong + start,
                     .known = all->known + start};
-    if (p.shape.ndim == 0 || at_count(p.shape) != p.count) p.shape = at_shape_of((int)p.count);
+    if (at_count(p.shape) != p.count) p.shape = at_shape_of((int)p.count);
     double d = 0, size = 0;
     for (ptrdiff_t e = 0; e < p.count; e++) {
         const bool finite = isfinite(p.a[e]) && isfinite(p.n[e]);
-        p.largest_n = fmax(p.largest_n, p.known[e] ? fabs(p.n[e]) : 0);
         p.largest = fmax(p.largest, finite ? fmax(fabs(p.a[e]), fabs(p.n[e])) : 0);
         p.wrongs += p.wrong[e];
         p.unknown += !p.known[e] && !p.wrong[e];
@@ -191,19 +190,19 @@ static bool write_axis(input_view *p, const index_sets *at, int axis, const char
 static void write_where(input_view *p)
 {
     index_sets at = {0};
-    bool any = false, mixed = false;
+    bool any = false, mixed = false, is_long = false;
     ptrdiff_t rights = 0;
     for (int axis = 0; axis < p->shape.ndim; axis++)
-        if (p->shape.dim[axis] > MOST_INDICES) return;
-    for (ptrdiff_t e = 0; e < p->count; e++)
+        is_long = is_long || p->shape.dim[axis] > MOST_INDICES;
+    for (ptrdiff_t e = 0; e < p->count && !is_long; e++)
         for (int axis = 0; p->wrong[e] && axis < p->shape.ndim; axis++)
             at.wrong[axis][index_on(p, axis, e)] = true;
     for (ptrdiff_t e = 0; e < p->count; e++) {
         rights += is_right(p, e);
-        mixed = mixed || (is_right(p, e) && is_beside(p, &at, -1, e));
+        mixed = mixed || (!is_long && is_right(p, e) && is_beside(p, &at, -1, e));
     }
     if (mixed && p->shape.ndim > 1 && write_axis(p, &at, p->shape.ndim, "only where ")) return;
-    for (int axis = 0; axis < p->shape.ndim; axis++)
+    for (int axis = 0; axis < p->shape.ndim && !is_long; axis++)
         any = write_axis(p, &at, axis, any ? " and " : "only where ") || any;
     if (!any && 3 * rights > p->wrongs)
         add_text(p->finding, "%td of %td elements", p->wrongs, p->count);
@@ -346,7 +345,7 @@ static int try_form(char *text, double f, double error, const number_list *numbe
 {
     const bool alone = form->q == 0, like = fabs(form->p) == fabs(form->q),
                same = form->p == form->q;
-    for (int i = f < 0 ? 0 : 1; i < numbers->count; i++)
+    for (int i = 0; i < numbers->count; i++)
         for (int j = alone ? i : 1; j < (alone ? i + 1 : numbers->count); j++) {
             const named_number *a = &numbers->number[i], *b = &numbers->number[j];
             const double value = power_of(a->value, form->p) * power_of(b->value, form->q);
@@ -384,7 +383,7 @@ static bool write_factor(input_view *p, const number_list *numbers, bool *ambigu
     if (!line_fits(p, FACTOR, (line_of){0, 1, p->count, false}, &f) || f.t > 0.01 * f.d)
         return false;
     const double factor = 1 + f.slope, error = fmax(2e-5, 2 * f.error / fabs(factor));
-    const char *value = at_short_text(factor, error > 1e-4 ? 3 : 4);
+    const char *value = at_short_text(factor, 4);
     char name[ATTIC_DIAGNOSIS] = "";
     int names =
         error < (f.freedom < 3 ? 1e-3 : 1e-2) ? name_factor(name, factor, error, numbers) : 0;
@@ -417,16 +416,16 @@ static ptrdiff_t moved_from(const input_view *p, int axis, int move, ptrdiff_t e
 static bool write_move(input_view *p, int axis, int move)
 {
     const int length = p->shape.dim[axis];
-    ptrdiff_t misses = 0;
+    ptrdiff_t spare = move > 0 ? p->count / length : 0;
     double nn = 0, tt = 0;
-    for (ptrdiff_t e = 0; e < p->count && misses * length <= p->count * (move > 0); e++) {
+    for (ptrdiff_t e = 0; e < p->count && spare >= 0; e++) {
         const ptrdiff_t from = moved_from(p, axis, move, e);
         const double t = rounding_of(p, e) + p->bound[from];
-        misses += !(fabs(p->a[e] - p->n[from]) <= t);
+        spare -= !(fabs(p->a[e] - p->n[from]) <= t);
         nn += p->n[from] * p->n[from];
         tt += t * t;
     }
-    if (p->count < 4 || misses * length > p->count * (move > 0) || tt > 1e-3 * nn) return false;
+    if (spare < 0 || tt > 1e-3 * nn) return false;
     add_text(p->finding, "the derivative, but axis %d ", axis);
     if (move == TRANSPOSED)
         add_text(p->finding, "and axis %d are transposed", axis + 1);
@@ -441,7 +440,7 @@ static bool write_moves(input_view *p, int axis)
 {
     for (int move = axis + 1 < p->shape.ndim ? TRANSPOSED : REVERSED; move < p->shape.dim[axis];
          move++)
-        if (move != 0 && write_move(p, axis, move)) return true;
+        if (write_move(p, axis, move)) return true;
     return false;
 }
 

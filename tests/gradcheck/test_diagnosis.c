@@ -102,6 +102,7 @@ START_TEST(a_factor_has_its_name)
                 {sqrt(5. / 7), "sqrt(D/Dv) = 0.8452"},
                 {0.9, "(1 - p) = 0.9"},
                 {1 / 0.9, "1/(1 - p) = 1.111"},
+                {35, "D Dv = 35"},
                 {0.5, "1/2 = 0.5"},
                 {-1, "-1"},
                 {-sqrt(5), "-sqrt(D) = -2.236"},
@@ -121,6 +122,45 @@ START_TEST(sizes_that_cannot_be_told_apart_are_all_named)
     ck_assert_str_eq(said_of_factor(2, sizes),
                      "x is wrong: 2 or sqrt(D) = 2 times the derivative\n"
                      "D = 5, Dv = 7, T = 11, N = 13, H = 6, G = 2 would tell these apart");
+    const at_gradcheck_size good[] = {{"D", 5}, {"G", 2}, {"eps", 1e-5}, {NULL, 0}};
+    ck_assert_str_eq(said_of_factor(2, good), "x is wrong: 2 or G = 2 times the derivative");
+    ck_assert_str_eq(said_of_factor(-1, good), "x is wrong: -1 times the derivative");
+}
+END_TEST
+
+/* n is known to 1e-3, or to 0.05, and off by that. */
+static const char *said_of_noisy_factor(double f, double noise)
+{
+    const at_gradcheck_size sizes[] = {{"D", 5}, {"N", 13}, {NULL, 0}};
+    static by_hand h;
+    h = all_right();
+    for (int e = 0; e < E; e++) {
+        h.a[e] = f * h.n[e];
+        h.bound[e] = noise;
+        h.n[e] += noise * (2 * at_random_unit((at_stream){5, 1}, (uint64_t)e) - 1);
+    }
+    return said_of(&h, NULL, sizes);
+}
+
+START_TEST(a_factor_is_named_if_it_is_known_well)
+{
+    ck_assert_ptr_nonnull(strstr(said_of_noisy_factor(1 / sqrt(5), 1e-3), ": 1/sqrt(D) = 0.44"));
+    ck_assert_ptr_nonnull(strstr(said_of_noisy_factor(13, 1e-3), ": N = 1"));
+    ck_assert_ptr_nonnull(strstr(said_of_noisy_factor(0.46, 0.05), "x is wrong: 0.4"));
+    ck_assert_ptr_nonnull(strstr(said_of_noisy_factor(0.46, 0.05), " times the derivative"));
+}
+END_TEST
+
+START_TEST(the_factor_of_one_element_needs_a_name)
+{
+    const at_gradcheck_size sizes[] = {{"D", 5}, {NULL, 0}};
+    const at_gradcheck_part parts[] = {PART_OF("scale", 1), PART_OF("rest", 23), {0}};
+    by_hand h = all_right();
+    h.a[0] *= sqrt(5);
+    ck_assert_str_eq(said_of(&h, parts, sizes),
+                     "scale is wrong, rest is right: sqrt(D) = 2.236 times the derivative");
+    h.a[0] *= 1.234;
+    ck_assert_str_eq(said_of(&h, parts, sizes), "scale is wrong, rest is right");
 }
 END_TEST
 
@@ -157,6 +197,8 @@ START_TEST(it_says_where_the_wrong_ones_are)
     ck_assert_str_eq(said_of_zeros(15, 21), "only where axis 1 is 0, 2, 4 ...: all 0");
     ck_assert_str_eq(said_of_zeros(15, 18), "only where axis 1 is 1 or 4: all 0");
     ck_assert_str_eq(said_of_zeros(4, 48), "only where axis 0 is 2 and axis 1 is 4 or more: all 0");
+    ck_assert_str_eq(said_of_zeros(1, 32),
+                     "only where axis 0 is 0 and axis 1 is 5, the last: all 0");
 }
 END_TEST
 
@@ -166,6 +208,11 @@ START_TEST(an_index_without_a_derivative_is_not_called_right)
     by_hand h = all_right();
     for (int e = 0; e < E; e++) h.a[e] = e < 6 ? h.n[e] = 0 : 0;
     ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: all 0");
+    for (int e = 0; e < 6; e++) h.a[e] = h.n[e] = 1e-6;
+    ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: all 0");
+    h = all_right();
+    for (int e = 12; e < 18; e++) h.a[e] = e == 15 ? h.n[e] = 0 : 0;
+    ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: only where axis 0 is 2: all 0");
 }
 END_TEST
 
@@ -191,6 +238,9 @@ START_TEST(the_derivative_of_another_index_is_recognised)
     for (int e = 0; e < E; e++) h.a[e] = right.n[(e + 18) % E];
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: the derivative, but axis 0 is shifted by 1");
+    for (int e = 0; e < E; e++) h.a[e] = right.n[(e + 6) % E];
+    ck_assert_str_eq(said_of(&h, parts, NULL),
+                     "x is wrong: the derivative, but axis 0 is shifted by -1");
     for (int e = 0; e < E; e++) h.a[e] = right.n[e ^ 1];
     ck_assert_str_eq(said_of(&h, NULL, NULL),
                      "x is wrong: the derivative, but axis 0 is interchanged in pairs");
@@ -216,6 +266,46 @@ START_TEST(a_missing_mean_is_recognised)
     for (int e = 0; e < E; e++) h.a[e] = h.n[e] * (0.3 + 0.2 * (e / 6));
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: a / n is the same along axis 1: a factor of each row is missing");
+}
+END_TEST
+
+START_TEST(an_element_without_n_does_not_matter)
+{
+    const at_gradcheck_part parts[] = {PART_OF("x", 4, 6), {0}};
+    by_hand h = all_right();
+    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + 0.3 + 0.2 * (e / 6);
+    h.n[8] = (double)NAN;
+    h.known[8] = false;
+    ck_assert_ptr_nonnull(strstr(said_of(&h, parts, NULL), ": a - n is the same along axis 1"));
+}
+END_TEST
+
+START_TEST(two_elements_make_no_mean)
+{
+    const at_gradcheck_part parts[] = {PART_OF("x", 12, 2), {0}};
+    by_hand h = all_right();
+    h.a[6] += 0.5;
+    h.a[7] += 0.5;
+    ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: only where axis 0 is 3");
+}
+END_TEST
+
+START_TEST(a_long_axis_has_no_indices)
+{
+    enum { LONG = 600 };
+    static double a[LONG], n[LONG], bound[LONG];
+    static bool wrong[LONG], known[LONG];
+    for (int e = 0; e < LONG; e++) {
+        n[e] = 1 + at_random_unit((at_stream){2, 1}, (uint64_t)e);
+        known[e] = true;
+        wrong[e] = e >= 300;
+        a[e] = wrong[e] ? 0 : n[e];
+    }
+    const at_elements all = {
+        .count = LONG, .a = a, .n = n, .bound = bound, .wrong = wrong, .known = known};
+    char text[ATTIC_DIAGNOSIS];
+    at_diagnose(&all, text);
+    ck_assert_str_eq(text, "x is wrong: 300 of 600 elements: all 0");
 }
 END_TEST
 
@@ -257,17 +347,33 @@ START_TEST(what_is_wrong_by_chance_is_given_no_name)
 }
 END_TEST
 
+START_TEST(what_is_hardly_known_is_given_no_name)
+{
+    const at_gradcheck_part parts[] = {PART_OF("x", 4, 6), {0}};
+    for (uint64_t draw = 0; draw < 1000; draw++) {
+        by_hand h = all_right();
+        for (int e = 0; e < E; e++) {
+            h.a[e] = h.n[e] + 2 + 2 * at_random_unit((at_stream){draw, 1}, (uint64_t)e);
+            h.bound[e] = 1;
+        }
+        ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong");
+    }
+}
+END_TEST
+
 START_TEST(a_long_story_is_cut)
 {
-    char name[2 * E][60];
+    char name[E][60];
     at_gradcheck_part parts[E + 1] = {{0}};
+    at_gradcheck_size sizes[2 * E + 1] = {{0}};
     by_hand h = all_right();
     for (int e = 0; e < E; e++) {
         snprintf(name[e], sizeof name[e], "the parameter of the layer with the number %d", e);
         parts[e] = (at_gradcheck_part){.name = name[e], .count = 1};
         h.a[e] += 0.123 + 0.01 * e * e;
     }
-    said_of(&h, parts, NULL);
+    for (int i = 0; i < 2 * E; i++) sizes[i] = (at_gradcheck_size){name[i % E], 30 + i};
+    said_of(&h, parts, sizes);
     ck_assert_uint_lt(strlen(h.text), ATTIC_DIAGNOSIS);
     ck_assert_ptr_nonnull(strstr(h.text, " and 8 more are wrong; these are the first 16 inputs"));
 }
@@ -275,9 +381,11 @@ END_TEST
 
 SUITE(gradcheck_diagnosis, the_first_line_says_which_inputs_are_right,
       each_wrong_input_has_its_own_line, a_factor_has_its_name,
-      sizes_that_cannot_be_told_apart_are_all_named, the_length_of_an_axis_names_a_factor,
+      sizes_that_cannot_be_told_apart_are_all_named, a_factor_is_named_if_it_is_known_well,
+      the_factor_of_one_element_needs_a_name, the_length_of_an_axis_names_a_factor,
       it_says_where_the_wrong_ones_are, an_index_without_a_derivative_is_not_called_right,
       a_diagonal_is_seen, the_derivative_of_another_index_is_recognised,
-      a_missing_mean_is_recognised, dy_0_for_all_of_dy_is_recognised,
-      a_few_wrong_elements_are_counted, what_is_wrong_by_chance_is_given_no_name,
-      a_long_story_is_cut)
+      a_missing_mean_is_recognised, an_element_without_n_does_not_matter, two_elements_make_no_mean,
+      a_long_axis_has_no_indices, what_is_hardly_known_is_given_no_name,
+      dy_0_for_all_of_dy_is_recognised, a_few_wrong_elements_are_counted,
+      what_is_wrong_by_chance_is_given_no_name, a_long_story_is_cut)
