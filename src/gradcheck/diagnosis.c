@@ -190,18 +190,16 @@ static bool write_axis(input_view *p, const index_sets *at, int axis, const char
 static void write_where(input_view *p)
 {
     index_sets at = {0};
-    bool any = false, mixed = false, is_long = false;
+    bool any = false, is_long = false;
     ptrdiff_t rights = 0;
     for (int axis = 0; axis < p->shape.ndim; axis++)
         is_long = is_long || p->shape.dim[axis] > MOST_INDICES;
-    for (ptrdiff_t e = 0; e < p->count && !is_long; e++)
-        for (int axis = 0; p->wrong[e] && axis < p->shape.ndim; axis++)
-            at.wrong[axis][index_on(p, axis, e)] = true;
     for (ptrdiff_t e = 0; e < p->count; e++) {
         rights += is_right(p, e);
-        mixed = mixed || (!is_long && is_right(p, e) && is_beside(p, &at, -1, e));
+        for (int axis = 0; p->wrong[e] && !is_long && axis < p->shape.ndim; axis++)
+            at.wrong[axis][index_on(p, axis, e)] = true;
     }
-    if (mixed && p->shape.ndim > 1 && write_axis(p, &at, p->shape.ndim, "only where ")) return;
+    if (!is_long && p->shape.ndim > 1 && write_axis(p, &at, p->shape.ndim, "only where ")) return;
     for (int axis = 0; axis < p->shape.ndim && !is_long; axis++)
         any = write_axis(p, &at, axis, any ? " and " : "only where ") || any;
     if (!any && 3 * rights > p->wrongs)

@@ -211,7 +211,7 @@ START_TEST(an_index_without_a_derivative_is_not_called_right)
     for (int e = 0; e < 6; e++) h.a[e] = h.n[e] = 1e-6;
     ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: all 0");
     h = all_right();
-    for (int e = 12; e < 18; e++) h.a[e] = e == 15 ? h.n[e] = 0 : 0;
+    for (int e = 12; e < 18; e++) h.a[e] = e >= 15 ? h.n[e] = 0 : 0;
     ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong: only where axis 0 is 2: all 0");
 }
 END_TEST
@@ -225,6 +225,11 @@ START_TEST(a_diagonal_is_seen)
     ck_assert_str_eq(
         said_of(&h, parts, NULL),
         "S is wrong: only where axis 1 - axis 0 is 1: should be 0: is a mask missing?");
+    h = all_right();
+    h.n[1] = h.n[8] = 0;
+    ck_assert_str_eq(said_of(&h, parts, NULL),
+                     "S is wrong: only where axis 0 is 1 or less and axis 1 is 1 to 2: "
+                     "should be 0: is a mask missing?");
 }
 END_TEST
 
@@ -236,6 +241,9 @@ START_TEST(the_derivative_of_another_index_is_recognised)
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: the derivative, but axis 1 is reversed");
     for (int e = 0; e < E; e++) h.a[e] = right.n[(e + 18) % E];
+    ck_assert_str_eq(said_of(&h, parts, NULL),
+                     "x is wrong: the derivative, but axis 0 is shifted by 1");
+    for (int e = 0; e < 6; e++) h.a[e] = 0;
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: the derivative, but axis 0 is shifted by 1");
     for (int e = 0; e < E; e++) h.a[e] = right.n[(e + 6) % E];
@@ -354,7 +362,7 @@ START_TEST(what_is_hardly_known_is_given_no_name)
         by_hand h = all_right();
         for (int e = 0; e < E; e++) {
             h.a[e] = h.n[e] + 2 + 2 * at_random_unit((at_stream){draw, 1}, (uint64_t)e);
-            h.bound[e] = 1;
+            h.bound[e] = draw % 2 ? 1 : 10;
         }
         ck_assert_str_eq(said_of(&h, parts, NULL), "x is wrong");
     }
