@@ -26,10 +26,11 @@ static void TYPED(scores)(const planted *p, const REAL *x, int h, int g, int i, 
     const attention_sizes z = p->sizes;
     const REAL *q = x + (h * z.T + i) * z.D, *k = x + z.H * z.T * z.D + g * z.N * z.D;
     const REAL *bias = x + z.H * z.T * z.D + z.G * z.N * (z.D + z.Dv) + i * z.N;
+    const REAL scale = TYPED(scale_of)(p, x, h);
     for (int j = 0; j < z.N; j++) {
         REAL s = 0;
         for (int d = 0; d < z.D; d++) s += q[d] * k[j * z.D + d];
-        s *= TYPED(scale_of)(p, x, h);
+        s *= scale;
         REAL t = z.rich ? tanh(s / (REAL)CAP) : 0;
         P[j] = z.rich ? (REAL)CAP * t + bias[j] : s;
         slope[j] = M(46) ? 1 : M(47) ? 1 - t : 1 - t * t;
@@ -45,8 +46,8 @@ static void TYPED(softmax)(const planted *p, int i, REAL *P)
     REAL sum = 0;
     for (int j = 0; j <= last; j++) sum += exp(P[j]);
     if (z.causal) seen += M(9) ? 1 : M(10) ? -1 : M(11) ? z.N : 0;
-    for (int j = 0; j < z.N; j++)
-        P[j] = j > seen ? 0 : M(28) ? exp2(P[j] - log(sum)) : exp(P[j] - log(sum));
+    sum = log(sum);
+    for (int j = 0; j < z.N; j++) P[j] = j > seen ? 0 : M(28) ? exp2(P[j] - sum) : exp(P[j] - sum);
 }
 
 static REAL TYPED(keep)(const planted *p, int h, int i, int j)
@@ -65,10 +66,11 @@ static void TYPED(attention)(const REAL *x, REAL *y, void *ctx)
             const REAL *v = x + z.H * z.T * z.D + z.G * z.N * z.D + g * z.N * z.Dv;
             TYPED(scores)(p, x, h, g, i, P, slope);
             TYPED(softmax)(p, i, P);
-            for (int d = 0; d < z.Dv; d++) {
-                REAL o = 0;
-                for (int j = 0; j < z.N; j++) o += P[j] * TYPED(keep)(p, h, i, j) * v[j * z.Dv + d];
-                y[(h * z.T + i) * z.Dv + d] = o;
+            REAL *o = y + (h * z.T + i) * z.Dv;
+            for (int d = 0; d < z.Dv; d++) o[d] = 0;
+            for (int j = 0; j < z.N; j++) {
+                const REAL weight = P[j] * TYPED(keep)(p, h, i, j);
+                for (int d = 0; d < z.Dv && weight != 0; d++) o[d] += weight * v[j * z.Dv + d];
             }
         }
 }
