@@ -444,10 +444,11 @@ static bool write_moves(input_view *p, int axis)
 
 /* ------------------------------------------------------------------ what ----------------------- */
 
-typedef enum { IS_ZERO, SHOULD_BE_ZERO, IS_OF_FIRST } condition;
+typedef enum { IS_NAN, IS_ZERO, SHOULD_BE_ZERO, IS_OF_FIRST } condition;
 
 static bool holds(const input_view *p, condition it, ptrdiff_t e)
 {
+    if (it == IS_NAN) return isnan(p->a[e]);
     if (it == IS_ZERO) return p->a[e] == 0;
     if (it == SHOULD_BE_ZERO) return fabs(p->n[e]) <= fmin(p->bound[e], 0.05 * fabs(p->a[e]));
     return p->of_first && fabs(p->a[e] - p->of_first[e]) <= rounding_of(p, e);
@@ -466,7 +467,8 @@ static void write_finding(input_view *p, const number_list *numbers, bool *ambig
     write_where(p);
     const size_t used = strlen(p->finding);
     if (used) add_text(p->finding, ": ");
-    if (write_if_all(p, IS_ZERO, "all 0") ||
+    if (write_if_all(p, IS_NAN, "not written, or not a number") ||
+        write_if_all(p, IS_ZERO, "all 0") ||
         write_if_all(p, SHOULD_BE_ZERO, "should be 0: is a mask missing?") ||
         write_factor(p, numbers, ambiguous) ||
         write_if_all(p, IS_OF_FIRST, "as if every dy were dy[0]"))

@@ -85,12 +85,13 @@ static void TYPED(dc_and_dv)(const planted *p, int h, int i, const REAL *v, cons
                              const REAL *P, REAL *dc, REAL *dv)
 {
     const attention_sizes z = p->sizes;
+    const int R = z.H / z.G;
     REAL delta = 0;
     for (int j = 0; j < z.N; j++) {
         REAL keep = TYPED(keep)(p, h, i, j), dP = 0, part = 0;
         for (int d = 0; d < z.Dv; d++) {
             REAL of_v = P[j] * (M(41) ? keep * (REAL)(1 - DROP) : M(42) ? 1 : keep);
-            if (M(16)) of_v /= (REAL)(z.H / z.G);
+            if (M(16)) of_v /= (REAL)R;
             if (M(17)) of_v *= P[j];
             if (M(19)) of_v *= 2;
             if (M(31)) of_v /= (REAL)z.N;
@@ -114,12 +115,13 @@ static void TYPED(dq_and_dk)(const planted *p, int i, REAL scale, const REAL *q,
 {
     const attention_sizes z = p->sizes;
     const REAL root = sqrt((REAL)z.D);
+    const int R = z.H / z.G;
     REAL of_q = scale, of_k = scale;
     if (M(1) || M(3)) of_q *= root;
     if (M(2) || M(3)) of_k *= root;
     if (M(4)) of_q *= (REAL)1.44269504;
     if (M(5)) of_k *= (REAL)0.69314718;
-    if (M(15)) of_k /= (REAL)(z.H / z.G);
+    if (M(15)) of_k /= (REAL)R;
     if (M(29)) of_q = of_k = 1 / sqrt((REAL)z.Dv);
     if (M(32)) of_q = 0;
     if (M(34) && i >= 4 && i < 8) of_q *= 2;

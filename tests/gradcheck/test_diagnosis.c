@@ -37,6 +37,12 @@ static by_hand all_right(void)
     return h;
 }
 
+/* of x [4,6] */
+static int row_of(int e)
+{
+    return e / 6;
+}
+
 static const char *said_of(by_hand *h, const at_gradcheck_part *parts,
                            const at_gradcheck_size *sizes)
 {
@@ -65,7 +71,8 @@ START_TEST(the_first_line_says_which_inputs_are_right)
     for (int e = 16; e < 24; e++) h.known[e] = false;
     ck_assert_str_eq(said_of(&h, parts, NULL), "k is wrong, q is right, v is not known");
     for (int e = 0; e < 8; e++) h.a[e] = (double)NAN;
-    ck_assert_str_eq(said_of(&h, parts, NULL), "q, k are wrong, v is not known");
+    ck_assert_str_eq(said_of(&h, parts, NULL), "q, k are wrong, v is not known\n"
+                                               "q: not written, or not a number");
 }
 END_TEST
 
@@ -262,16 +269,16 @@ START_TEST(a_missing_mean_is_recognised)
 {
     const at_gradcheck_part parts[] = {PART_OF("x", 4, 6), {0}};
     by_hand h = all_right();
-    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + 0.3 + 0.2 * (e / 6);
+    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + 0.3 + 0.2 * row_of(e);
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: a - n is the same along axis 1: a mean is missing, or a sum");
-    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + (0.3 + 0.2 * (e / 6)) * h.x[e];
+    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + (0.3 + 0.2 * row_of(e)) * h.x[e];
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: a - n is a multiple of x along axis 1: the term of a square");
-    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + (0.3 + 0.2 * (e / 6)) * (h.x[e] - 0.5);
+    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + (0.3 + 0.2 * row_of(e)) * (h.x[e] - 0.5);
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: a - n is b x + c along axis 1: the terms of mean and variance");
-    for (int e = 0; e < E; e++) h.a[e] = h.n[e] * (0.3 + 0.2 * (e / 6));
+    for (int e = 0; e < E; e++) h.a[e] = h.n[e] * (0.3 + 0.2 * row_of(e));
     ck_assert_str_eq(said_of(&h, parts, NULL),
                      "x is wrong: a / n is the same along axis 1: a factor of each row is missing");
 }
@@ -281,7 +288,7 @@ START_TEST(an_element_without_n_does_not_matter)
 {
     const at_gradcheck_part parts[] = {PART_OF("x", 4, 6), {0}};
     by_hand h = all_right();
-    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + 0.3 + 0.2 * (e / 6);
+    for (int e = 0; e < E; e++) h.a[e] = h.n[e] + 0.3 + 0.2 * row_of(e);
     h.n[8] = (double)NAN;
     h.known[8] = false;
     ck_assert_ptr_nonnull(strstr(said_of(&h, parts, NULL), ": a - n is the same along axis 1"));
