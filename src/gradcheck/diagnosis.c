@@ -80,10 +80,19 @@ static bool is_right(const input_view *p, ptrdiff_t e)
     return !p->wrong[e] && would_be > 3 * (p->bound[e] + rounding_of(p, e));
 }
 
+/* A shape that is none, or not of so many elements: one axis. */
+static at_shape shape_of(const at_gradcheck_part *part)
+{
+    at_shape s = part->shape;
+    bool good = s.ndim >= 1 && s.ndim <= AT_MAX_DIMS && at_count(s) == part->count;
+    for (int axis = 0; good && axis < s.ndim; axis++) good = s.dim[axis] > 0;
+    return good ? s : at_shape_of((int)part->count);
+}
+
 static input_view view_of(const at_elements *all, const at_gradcheck_part *part, ptrdiff_t start)
 {
     input_view p = {.name = part->name,
-                    .shape = part->shape,
+                    .shape = shape_of(part),
                     .count = part->count,
                     .x = all->x ? all->x + start : NULL,
                     .a = all->a + start,
@@ -92,7 +101,6 @@ static input_view view_of(const at_elements *all, const at_gradcheck_part *part,
                     .of_first = all->a_of_first ? all->a_of_first + start : NULL,
                     .wrong = all->wrong + start,
                     .known = all->known + start};
-    if (at_count(p.shape) != p.count) p.shape = at_shape_of((int)p.count);
     double d = 0, size = 0;
     for (ptrdiff_t e = 0; e < p.count; e++) {
         const bool finite = isfinite(p.a[e]) && isfinite(p.n[e]);
@@ -151,12 +159,11 @@ static bool write_indices(const unsigned char *state, int length, int origin, ch
     return !right[2] || wrongs <= 4 || each_second;
 }
 
-typedef struct {
-    bool wrong[AT_MAX_DIMS]
-              [MOST_INDICES]; /* is there a wrong element at this index of this axis? */
+typedef struct { /* is there a wrong element at this index of this axis? */
+    bool wrong[AT_MAX_DIMS][MOST_INDICES];
 } index_sets;
 
-/* Is it at such an index on all other axes?  A right one elsewhere says nothing about this axis. */
+/* Is e at such an index on all other axes?  Elsewhere a right element says nothing of this axis. */
 static bool is_beside(const input_view *p, const index_sets *at, int axis, ptrdiff_t e)
 {
     bool beside = true;
@@ -318,8 +325,8 @@ static void collect_numbers(const at_elements *all, const at_gradcheck_part *par
             add_number(to, SIZE, 1 - s->value, "(1 - %.16s)", s->name);
     }
     for (; part->name; part++)
-        for (int axis = 0; axis < part->shape.ndim; axis++) {
-            int length = part->shape.dim[axis], i = 0;
+        for (int axis = 0; axis < shape_of(part).ndim; axis++) {
+            int length = shape_of(part).dim[axis], i = 0;
             while (i < to->count && to->number[i].value != length) i++;
             if (i == to->count)
                 add_number(to, LENGTH, length, "(axis %d of %.20s)", axis, part->name);
@@ -396,7 +403,7 @@ static bool write_factor(input_view *p, const number_list *numbers, bool *ambigu
 
 enum { TRANSPOSED = -3, REVERSED, IN_PAIRS }; /* or by how much it is shifted */
 
-/* The element whose derivative a would be at e, had backward moved them so along this axis. */
+/* The element whose derivative stands at e if backward has moved them so along this axis. */
 static ptrdiff_t moved_from(const input_view *p, int axis, int move, ptrdiff_t e)
 {
     const ptrdiff_t step = at_count_between(p->shape, axis + 1, p->shape.ndim);
@@ -410,7 +417,7 @@ static ptrdiff_t moved_from(const input_view *p, int axis, int move, ptrdiff_t e
            of_both % inner;
 }
 
-/* Of a shift, those that left the axis are anything. */
+/* Of a shift, the elements that left the axis are anything. */
 static bool write_move(input_view *p, int axis, int move)
 {
     const int length = p->shape.dim[axis];

@@ -223,6 +223,19 @@ START_TEST(an_index_without_a_derivative_is_not_called_right)
 }
 END_TEST
 
+START_TEST(a_shape_of_other_elements_is_one_axis)
+{
+    const at_shape bad[] = {{2, {-4, -6}}, {9, {4, 6, 1, 1, 1, 1, 1, 1}}, {2, {5, 6}}, {-1, {24}}};
+    by_hand h = all_right();
+    for (int e = 12; e < E; e++) h.a[e] = 0;
+    for (int i = 0; i < 4; i++) {
+        const at_gradcheck_part parts[] = {{.name = "x", .count = E, .shape = bad[i]}, {0}};
+        ck_assert_str_eq(said_of(&h, parts, NULL),
+                         "x is wrong: only where axis 0 is 12 or more: all 0");
+    }
+}
+END_TEST
+
 START_TEST(a_diagonal_is_seen)
 {
     const at_gradcheck_part parts[] = {PART_OF("S", 4, 6), {0}};
@@ -399,8 +412,9 @@ SUITE(gradcheck_diagnosis, the_first_line_says_which_inputs_are_right,
       sizes_that_cannot_be_told_apart_are_all_named, a_factor_is_named_if_it_is_known_well,
       the_factor_of_one_element_needs_a_name, the_length_of_an_axis_names_a_factor,
       it_says_where_the_wrong_ones_are, an_index_without_a_derivative_is_not_called_right,
-      a_diagonal_is_seen, the_derivative_of_another_index_is_recognised,
-      a_missing_mean_is_recognised, an_element_without_n_does_not_matter, two_elements_make_no_mean,
-      a_long_axis_has_no_indices, what_is_hardly_known_is_given_no_name,
-      dy_0_for_all_of_dy_is_recognised, a_few_wrong_elements_are_counted,
-      what_is_wrong_by_chance_is_given_no_name, a_long_story_is_cut)
+      a_shape_of_other_elements_is_one_axis, a_diagonal_is_seen,
+      the_derivative_of_another_index_is_recognised, a_missing_mean_is_recognised,
+      an_element_without_n_does_not_matter, two_elements_make_no_mean, a_long_axis_has_no_indices,
+      what_is_hardly_known_is_given_no_name, dy_0_for_all_of_dy_is_recognised,
+      a_few_wrong_elements_are_counted, what_is_wrong_by_chance_is_given_no_name,
+      a_long_story_is_cut)
