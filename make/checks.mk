@@ -149,6 +149,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=gradcheck_float $(runner)
+	@ATTIC_PLANTED=all CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=gradcheck_planted $(runner)
 	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
 	@ATTIC_PAIRS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=misuse_calls $(runner)
 	@ATTIC_ANSWERS=all CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=course_judged $(runner)
