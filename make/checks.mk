@@ -188,6 +188,14 @@ check-crash: $(crash) ## fail and kill a run at each write, sync and rename: doe
 check-kill: $(crash) ## kill a run N times (30) at random: does it end with the same bits?
 	@$(crash) kill $(or $(N),30)
 
+# A Python that has NumPy, where there is one: Debian's may stand behind another in the path.
+PYTHON ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import numpy' 2>/dev/null && echo $$p && exit; done; echo python3)
+python: ## write what the headers declare into python/attic.py
+	@CC='$(CC)' $(PYTHON) python/generate.py
+check-python: $(shared) ## the tests of attic.py, and whether it is what the headers say: needs NumPy; pytest, PyTorch and JAX where they are
+	@CC='$(CC)' ATTIC_LIBRARY='$(abspath $(shared))' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
+.PHONY: python check-python
+
 check-links: ## do the links of the documentation lead to what they name and quote?
 	@sh scripts/check-links.sh $(texts)
 
@@ -268,7 +276,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) fuzz SECONDS=600
 	$(sub) coverage prove-coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-sandbox check-benches check-page FIREFOX=1
+	$(sub) graph check-readme check-examples check-sandbox check-python check-benches check-page FIREFOX=1
 	$(sub) check-site STALE=error
 .PHONY: bits check-bits gradcheck-corpus prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \

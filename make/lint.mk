@@ -1,9 +1,9 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-quick := $(addprefix lint-,layers statics symbols words links names numbers values mutants golden commits examples texts site)
+quick := $(addprefix lint-,layers statics symbols words links names numbers values mutants golden commits examples texts site python)
 lints := $(quick) lint-cppcheck
-lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, values, commits, texts of the page, the page in docs/, examples of headers, cppcheck, clang-tidy, lines of code
+lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, values, commits, texts of the page, the page in docs/, structs of attic.py, examples of headers, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
 lint-quick: check-exports check-engine ## the same without cppcheck and clang-tidy
@@ -33,6 +33,9 @@ lint-texts:
 	$(call say,LINT,texts)$(call with_node,scripts/lint-texts.mjs)
 lint-site:
 	$(call say,LINT,docs/attic.html)$(call with_node,course/page/site.mjs)
+lint-python:
+	$(call say,LINT,python/attic.py)if command -v python3 >/dev/null; then CC='$(CC)' python3 python/generate.py --check; \
+	else echo "$@: NOT RUN, there is no python3"; fi
 with_node = if command -v node >/dev/null; then node $1; else echo "$@: NOT RUN, there is no node"; fi
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
