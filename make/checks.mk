@@ -193,6 +193,7 @@ PYTHON ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import numpy' 2>
 python: ## write what the headers declare into python/attic.py
 	@CC='$(CC)' $(PYTHON) python/generate.py
 check-python: $(shared) ## the tests of attic.py, and whether it is what the headers say: needs NumPy; pytest, PyTorch and JAX where they are
+	@$(PYTHON) -c 'import numpy' || { echo "There is no NumPy; on Debian: apt-get install python3-numpy" >&2; exit 1; }
 	@CC='$(CC)' ATTIC_LIBRARY='$(abspath $(shared))' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 .PHONY: python check-python
 

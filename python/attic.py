@@ -3,7 +3,14 @@ NumPy.
 
 libattic.so is the one that ATTIC_LIBRARY names, else one beside this file, else one that `make` has built, else the
 loader's.  Every function of attic.h and attic_train.h is here by its name, with the types of its arguments: pointers
-are never cut to 32 bits, structs go by value.
+are never cut to 32 bits, structs go by value.  Beside them:
+
+    report = attic.check(f, vjp, q=Q, k=K, v=V)      is vjp the gradient of f?
+    print(report)
+    sys.exit(report.status)
+
+f takes arrays and gives one; vjp takes dy, the upstream gradient (cotangent) of f's output, before the same arrays,
+and gives a tuple with the gradient of each.
 """
 import ctypes
 import glob
@@ -11,6 +18,8 @@ import os
 import sys
 from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32,
                     c_int64, c_size_t, c_ssize_t, c_ubyte, c_uint, c_uint64, c_void_p)
+
+import numpy as np
 
 # ---- begin: written by generate.py from the headers; `make python` renews it
 VERSION = "0.2.0"  # of the headers
@@ -661,3 +670,150 @@ def _load():
 
 
 LIBRARY = _load()
+
+
+def text_of(printer, *arguments):
+    """What a function of attic prints to the FILE * that is its last argument: text_of(at_print, x)."""
+    text, size = c_void_p(), c_size_t()
+    LIBRARY.open_memstream.restype = c_void_p
+    stream = c_void_p(LIBRARY.open_memstream(ctypes.byref(text), ctypes.byref(size)))
+    printer(*arguments, stream)
+    LIBRARY.fclose(stream)
+    printed = ctypes.string_at(text, size.value).decode()
+    LIBRARY.free(text)
+    return printed
+
+
+# ---- is a gradient right? ----
+
+class GradientError(AssertionError):
+    """What Report.raise_if_wrong raises: the report, in words."""
+
+
+class Report:
+    """What a check has found.  verdict is "PASS", "WRONG" or another of docs/gradient_checking.md; all fields of
+    at_gradcheck_report are here by their names (reason, error, resolution, where ...)."""
+
+    def __init__(self, c):
+        self.c = c
+
+    @property
+    def verdict(self):
+        return at_verdict_text(self.c.verdict).decode()
+
+    @property
+    def status(self):
+        """For sys.exit: 0 PASS, 1 WRONG, 2 undecided, 3 not run, 4 RACE."""
+        return {"PASS": 0, "WRONG": 1, "NOT-RUN": 3, "RACE": 4}.get(self.verdict, 2)
+
+    def __getattr__(self, field):
+        value = getattr(self.c, field)
+        return value.decode() if isinstance(value, bytes) else value
+
+    def __str__(self):
+        return text_of(at_gradcheck_print, self.c).rstrip()
+
+    def raise_if_wrong(self, strict=False):
+        """Raises GradientError unless the verdict is PASS or undecided; strict: unless it is PASS."""
+        if self.status not in ((0,) if strict else (0, 2)):
+            raise GradientError(str(self))
+        return self
+
+
+class _Function:
+    """f and vjp as at_gradcheck_fn calls them.  What they raise waits here until C has returned."""
+
+    def __init__(self, f, vjp, names, arrays):
+        self.f, self.vjp, self.names, self.arrays = f, vjp, names, arrays
+        self.varied = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]  # what has a gradient
+        types = {arrays[i].dtype for i in self.varied}
+        if types not in ({np.dtype("f4")}, {np.dtype("f8")}):
+            raise TypeError(f"inputs must be all float32 or all float64, and what has no gradient integers or bools: "
+                            f"these are {', '.join(f'{n} {a.dtype}' for n, a in zip(names, arrays))}")
+        self.dtype = types.pop()
+        self.error = None
+        for a in arrays:
+            a.flags.writeable = False
+
+    def inputs(self, x):
+        """The inputs, in the memory of the vector x: read-only, and what writes there nevertheless is noticed in C."""
+        x.flags.writeable = False
+        inputs, at = list(self.arrays), 0
+        for i in self.varied:
+            size = inputs[i].size
+            inputs[i] = x[at:at + size].reshape(inputs[i].shape)
+            at += size
+        return inputs
+
+    def run(self, function, out, *vectors):
+        """What function gives, written to out, with the vectors (pointer, count) as arrays."""
+        out = np.ctypeslib.as_array(*out)
+        try:
+            if self.error is None:
+                out[...] = function(*(np.ctypeslib.as_array(*v) for v in vectors))
+                return
+        except BaseException as error:  # also an interrupt: C must return first
+            self.error = error
+        out[...] = np.nan
+
+    def forward(self, x):
+        y = np.asarray(self.f(*self.inputs(x)))
+        if y.shape != self.shape:
+            raise ValueError(f"f gives {list(y.shape)}, but has given {list(self.shape)}")
+        return y.ravel()
+
+    def backward(self, x, dy):
+        dy.flags.writeable = False
+        return self.flat(self.vjp(dy.reshape(self.shape), *self.inputs(x)))
+
+    def flat(self, gradients):
+        """The gradients as one vector.  None is 0; inputs without gradients may have a None or be left out."""
+        gradients = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+        if len(gradients) == len(self.arrays):
+            gradients = [gradients[i] for i in self.varied]
+        if len(gradients) != len(self.varied):
+            raise ValueError(f"vjp gives {len(gradients)} gradients of {len(self.varied)} inputs")
+        parts = []
+        for i, gradient in zip(self.varied, gradients):
+            x = self.arrays[i]
+            dx = np.zeros(x.shape, x.dtype) if gradient is None else np.asarray(gradient)
+            if dx.shape != x.shape:
+                raise ValueError(f"vjp gives d{self.names[i]} {list(dx.shape)} of {self.names[i]} {list(x.shape)}")
+            parts.append(dx.ravel())
+        return np.concatenate(parts)
+
+    def check(self, options):
+        self.shape = np.shape(self.f(*self.arrays))
+        x = np.concatenate([self.arrays[i].ravel() for i in self.varied])
+        n, m = x.size, int(np.prod(self.shape))
+        parts = [at_gradcheck_part(self.names[i].encode(), self.arrays[i].size) for i in self.varied]
+        parts = (at_gradcheck_part * (len(parts) + 1))(*parts)
+        single = self.dtype == np.dtype("f4")
+        forward_type, vjp_type, check = (at_forward_fn_f32, at_vjp_fn_f32, at_gradcheck_fn_f32) if single else \
+            (at_forward_fn, at_vjp_fn, at_gradcheck_fn)
+        forward = forward_type(lambda x, y, _: self.run(self.forward, (y, (m,)), (x, (n,))))
+        backward = vjp_type(lambda x, dy, dx, _: self.run(self.backward, (dx, (n,)), (x, (n,)), (dy, (m,))))
+        c = check(forward, backward, n, m, x.ctypes.data_as(POINTER(c_float if single else c_double)), None,
+                  at_gradcheck_options(parts=parts, **options))
+        if self.error is not None:
+            raise self.error
+        return Report(c)
+
+
+def check(f, vjp, *arrays, **named):
+    """Is vjp the gradient of f at these arrays?
+
+        report = check(f, vjp, Q, K, V)             or  check(f, vjp, q=Q, k=K, v=V): the report has the names
+        f(q, k, v) -> y                             an array
+        vjp(dy, q, k, v) -> (dq, dk, dv)            one for each input; dy has the shape of y
+
+    Named arrays are passed by place, in the order that they have here.  float32 and float64 arrays are varied, by
+    their own type; arrays of integers and bools are passed on as they are, and vjp may give None for them or leave
+    them out.  Nothing is raised for a wrong gradient, but what f and vjp raise.
+
+    All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element.
+    """
+    options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
+    names = [f"input {i}" for i in range(len(arrays))] + list(named)
+    arrays = [np.array(a, order="C") for a in (*arrays, *named.values())]
+    return _Function(f, vjp, names, arrays).check(options)
