@@ -12,10 +12,17 @@ are never cut to 32 bits, structs go by value.  Beside them:
 f takes arrays and gives one; vjp takes dy, the upstream gradient (cotangent) of f's output, before the same arrays,
 and gives a tuple with the gradient of each.
 """
+import contextlib
 import ctypes
 import glob
+import mmap
 import os
+import pickle
+import select
+import signal
 import sys
+import time
+import traceback
 from ctypes import (CFUNCTYPE, POINTER, Structure, Union, c_bool, c_char, c_char_p, c_double, c_float, c_int, c_int32,
                     c_int64, c_size_t, c_ssize_t, c_ubyte, c_uint, c_uint64, c_void_p)
 
@@ -695,29 +702,32 @@ class Report:
     at_gradcheck_report are here by their names (reason, error, resolution, where ...)."""
 
     def __init__(self, c):
-        self.c = c
-
-    @property
-    def verdict(self):
-        return at_verdict_text(self.c.verdict).decode()
+        self.c, self.verdict, self.note = c, at_verdict_text(c.verdict).decode(), ""
 
     @property
     def status(self):
-        """For sys.exit: 0 PASS, 1 WRONG, 2 undecided, 3 not run, 4 RACE."""
-        return {"PASS": 0, "WRONG": 1, "NOT-RUN": 3, "RACE": 4}.get(self.verdict, 2)
+        """For sys.exit: 0 PASS, 1 WRONG or CRASHED, 2 undecided, 3 not run or TIMED-OUT, 4 RACE."""
+        return {"PASS": 0, "WRONG": 1, "CRASHED": 1, "NOT-RUN": 3, "TIMED-OUT": 3, "RACE": 4}.get(self.verdict, 2)
 
     def __getattr__(self, field):
+        if field.startswith("__"):
+            raise AttributeError(field)  # pickle asks for some before there is a c
         value = getattr(self.c, field)
         return value.decode() if isinstance(value, bytes) else value
 
     def __str__(self):
-        return text_of(at_gradcheck_print, self.c).rstrip()
+        ended = self.verdict in ("CRASHED", "TIMED-OUT")
+        text = f"{self.verdict}: {self.reason}" if ended else text_of(at_gradcheck_print, self.c).rstrip()
+        return text + (f"\n    {self.note}" if self.note else "")
 
     def raise_if_wrong(self, strict=False):
         """Raises GradientError unless the verdict is PASS or undecided; strict: unless it is PASS."""
         if self.status not in ((0,) if strict else (0, 2)):
             raise GradientError(str(self))
         return self
+
+
+FORWARD, BACKWARD = 1, 2
 
 
 class _Function:
@@ -732,6 +742,7 @@ class _Function:
                             f"these are {', '.join(f'{n} {a.dtype}' for n, a in zip(names, arrays))}")
         self.dtype = types.pop()
         self.error = None
+        self.seen = np.frombuffer(mmap.mmap(-1, 16), "i8")  # what runs now, how often anything began or ended; shared
         for a in arrays:
             a.flags.writeable = False
 
@@ -745,6 +756,15 @@ class _Function:
             at += size
         return inputs
 
+    @contextlib.contextmanager
+    def inside(self, phase):
+        """For who watches the process that this is."""
+        self.seen += [phase, 1]
+        try:
+            yield
+        finally:
+            self.seen += [-phase, 1]
+
     def run(self, function, out, *vectors):
         """What function gives, written to out, with the vectors (pointer, count) as arrays."""
         out = np.ctypeslib.as_array(*out)
@@ -757,14 +777,17 @@ class _Function:
         out[...] = np.nan
 
     def forward(self, x):
-        y = np.asarray(self.f(*self.inputs(x)))
+        with self.inside(FORWARD):
+            y = np.asarray(self.f(*self.inputs(x)))
         if y.shape != self.shape:
             raise ValueError(f"f gives {list(y.shape)}, but has given {list(self.shape)}")
         return y.ravel()
 
     def backward(self, x, dy):
         dy.flags.writeable = False
-        return self.flat(self.vjp(dy.reshape(self.shape), *self.inputs(x)))
+        with self.inside(BACKWARD):
+            gradients = self.vjp(dy.reshape(self.shape), *self.inputs(x))
+        return self.flat(gradients)
 
     def flat(self, gradients):
         """The gradients as one vector.  None is 0; inputs without gradients may have a None or be left out."""
@@ -783,7 +806,8 @@ class _Function:
         return np.concatenate(parts)
 
     def check(self, options):
-        self.shape = np.shape(self.f(*self.arrays))
+        with self.inside(FORWARD):
+            self.shape = np.shape(self.f(*self.arrays))
         x = np.concatenate([self.arrays[i].ravel() for i in self.varied])
         n, m = x.size, int(np.prod(self.shape))
         parts = [at_gradcheck_part(self.names[i].encode(), self.arrays[i].size) for i in self.varied]
@@ -800,7 +824,89 @@ class _Function:
         return Report(c)
 
 
-def check(f, vjp, *arrays, **named):
+def _reason_not_to_fork():
+    torch = sys.modules.get("torch")
+    if not hasattr(os, "fork"):
+        return "there is no fork on this system"
+    if "cupy" in sys.modules or torch and torch.cuda.is_initialized():
+        return "a process that uses CUDA can't fork"
+    return "a process that uses JAX can't fork" if "jax" in sys.modules else ""
+
+
+def _answer_of_child(function, options):
+    """In the child: the report, or what was raised, as bytes."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # the threads of its pool have stayed behind
+    try:
+        return pickle.dumps((function.check(options), None, ""))
+    except BaseException as error:
+        text = traceback.format_exc()
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            error = RuntimeError(repr(error))
+        return pickle.dumps((None, error, text))
+
+
+def _flush():
+    for stream in sys.stdout, sys.stderr:
+        stream.flush()
+    LIBRARY.fflush(None)
+
+
+def _ended(verdict, reason, function):
+    report = Report(at_gradcheck_report())
+    place = ("between two calls", "in forward", "in backward")[function.seen[0]]
+    report.verdict, report.c.reason = verdict, f"{reason} {place}".encode()
+    return report
+
+
+def _check_in_child(function, options, timeout):
+    reader, writer = os.pipe()
+    _flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            with os.fdopen(writer, "wb") as pipe:
+                pipe.write(_answer_of_child(function, options))
+            _flush()
+        finally:
+            os._exit(0)
+    os.close(writer)
+    answer, status, moved, since = b"", None, 0, time.monotonic()
+    try:
+        while True:
+            if select.select([reader], [], [], 0.05)[0]:
+                part = os.read(reader, 1 << 16)
+                if not part:
+                    break
+                answer += part
+            elif status is not None:
+                break  # it has ended, and processes that it has started keep the pipe open
+            elif function.seen[1] != moved or not function.seen[0]:
+                moved, since = function.seen[1], time.monotonic()
+            elif timeout and time.monotonic() - since > timeout:
+                return _ended("TIMED-OUT", f"after {timeout} s", function)
+            if status is None:
+                ended, code = os.waitpid(child, os.WNOHANG)
+                status = code if ended else None
+    finally:
+        os.close(reader)
+        if status is None:
+            if not answer:
+                os.kill(child, signal.SIGKILL)
+            status = os.waitpid(child, 0)[1]
+    if not answer:
+        code = os.waitstatus_to_exitcode(status)
+        reason = f"signal {-code} ({signal.strsignal(-code)})" if code < 0 else f"it exits with status {code}"
+        return _ended("CRASHED", reason, function)
+    report, error, text = pickle.loads(answer)
+    if error is not None:
+        raise error from RuntimeError("in the child process:\n" + text)
+    return report
+
+
+def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
     """Is vjp the gradient of f at these arrays?
 
         report = check(f, vjp, Q, K, V)             or  check(f, vjp, q=Q, k=K, v=V): the report has the names
@@ -811,9 +917,24 @@ def check(f, vjp, *arrays, **named):
     their own type; arrays of integers and bools are passed on as they are, and vjp may give None for them or leave
     them out.  Nothing is raised for a wrong gradient, but what f and vjp raise.
 
+    isolate: f and vjp run in a child process, so that a crash is a verdict (CRASHED: signal 11 in backward), and so is
+    a call that takes more than `timeout` seconds (TIMED-OUT).  What they change in Python is lost with the child.
+    None isolates where that can be: not beside CUDA and JAX, which can't fork; then the report says so.
+
     All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element.
     """
     options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
     names = [f"input {i}" for i in range(len(arrays))] + list(named)
     arrays = [np.array(a, order="C") for a in (*arrays, *named.values())]
-    return _Function(f, vjp, names, arrays).check(options)
+    return _checked(_Function(f, vjp, names, arrays), options, isolate, timeout)
+
+
+def _checked(function, options, isolate, timeout):
+    reason = _reason_not_to_fork()
+    if isolate and reason:
+        raise RuntimeError(f"isolate=True, but {reason}")
+    if isolate is not False and not reason:
+        return _check_in_child(function, options, timeout)
+    report = function.check(options)
+    report.note = "" if isolate is False else f"not in a process of its own: {reason}"
+    return report

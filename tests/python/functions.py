@@ -25,4 +25,5 @@ def attention_vjp_with_dk_off(do, q, k, v):
 
 def attention_inputs(dtype):
     rng = np.random.default_rng(1)
-    return {name: rng.standard_normal(shape).astype(dtype) for name, shape in dict(q=(3, 5), k=(4, 5), v=(4, 7)).items()}
+    shapes = dict(q=(3, 5), k=(4, 5), v=(4, 7))
+    return {name: rng.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
