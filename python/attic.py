@@ -718,7 +718,7 @@ class Report:
     def __str__(self):
         ended = self.verdict in ("CRASHED", "TIMED-OUT")
         text = f"{self.verdict}: {self.reason}" if ended else text_of(at_gradcheck_print, self.c).rstrip()
-        return text + (f"\n    {self.note}" if self.note else "")
+        return text + self.note
 
     def raise_if_wrong(self, strict=False):
         """Raises GradientError unless the verdict is PASS or undecided; strict: unless it is PASS."""
@@ -727,7 +727,19 @@ class Report:
         return self
 
 
-FORWARD, BACKWARD = 1, 2
+FORWARD, BACKWARD, OTHER_LAYOUT = 1, 2, 3
+PHASES = "between two calls", "in forward", "in backward", "in backward of a dy that is not packed"
+
+
+def _layouts(dy):
+    """How, which values, offset and strides in elements: arrays of the shape of dy that are not packed."""
+    packed = [s // dy.itemsize for s in dy.strides]
+    yield "offset by one element", dy, 1, packed
+    yield "strided", dy, 0, [2 * s for s in packed]
+    yield "expanded", np.broadcast_to(dy.dtype.type(1), dy.shape), 0, [0] * dy.ndim
+    if dy.ndim > 1:
+        yield "expanded along its first axis", np.broadcast_to(dy[:1], dy.shape), 0, [0] + packed[1:]
+        yield "transposed", dy, 0, [s // dy.itemsize for s in np.asfortranarray(dy).strides]
 
 
 class _Function:
@@ -785,8 +797,11 @@ class _Function:
 
     def backward(self, x, dy):
         dy.flags.writeable = False
-        with self.inside(BACKWARD):
-            gradients = self.vjp(dy.reshape(self.shape), *self.inputs(x))
+        return self.gradient(BACKWARD, dy.reshape(self.shape), self.inputs(x))
+
+    def gradient(self, phase, dy, inputs):
+        with self.inside(phase):
+            gradients = self.vjp(dy, *inputs)
         return self.flat(gradients)
 
     def flat(self, gradients):
@@ -821,7 +836,44 @@ class _Function:
                   at_gradcheck_options(parts=parts, **options))
         if self.error is not None:
             raise self.error
-        return Report(c)
+        return self.check_layouts(Report(c))
+
+    def placed(self, storage, offset, strides):
+        """The array of the shape of dy that has this place in the storage."""
+        return np.lib.stride_tricks.as_strided(storage[offset:], self.shape, [s * storage.itemsize for s in strides])
+
+    def check_layouts(self, report):
+        """The gradient must be the same, however dy lies in memory.  What is between its elements is NaN here."""
+        dy = np.random.default_rng(report.seed).standard_normal(self.shape).astype(self.dtype)
+        if dy.size < 2 or report.verdict in ("WRONG", "RACE", "NOT-RUN"):
+            return report
+        usual = abs(self.gradient(BACKWARD, dy, self.arrays))
+        ends = np.cumsum([self.arrays[i].size for i in self.varied])
+        largest = np.concatenate([np.full_like(part, part.max(initial=0)) for part in np.split(usual, ends[:-1])])
+        rounding = (1e-4 if report.real == ATTIC_F32 else 1e-10) * usual.max()  # the order of a sum may depend on it
+        for how, values, offset, strides in _layouts(dy):
+            storage = np.full(offset + 1 + sum(s * (n - 1) for s, n in zip(strides, self.shape)), np.nan, self.dtype)
+            _Function.placed(self, storage, offset, strides)[...] = values
+            right = self.gradient(BACKWARD, np.array(values, order="C"), self.arrays)
+            try:
+                found = self.gradient(OTHER_LAYOUT, self.placed(storage, offset, strides), self.arrays)
+            except Exception as error:  # who says so cannot be wrong
+                report.note += f"\n    a dy that is {how} is refused: {error!r}"
+                continue
+            wrong = np.flatnonzero(~(abs(found - right) <= 0.01 * largest + rounding) & np.isfinite(right))
+            if wrong.size:
+                return self.layout_report(report, how, ends, wrong[0], found, right)
+        return report
+
+    def layout_report(self, report, how, ends, at, found, right):
+        part = np.searchsorted(ends, at, "right")
+        i = self.varied[part]
+        index = np.unravel_index(at - (ends[part] - self.arrays[i].size), self.arrays[i].shape)
+        c, report.verdict = report.c, "WRONG"
+        c.verdict, c.checked, c.analytic, c.numeric = ATTIC_WRONG, 0, found[at], right[at]
+        c.reason = f"backward gives another gradient where dy is {how} than where it is packed".encode()
+        c.where = f'"{self.names[i]}" at {[int(j) for j in index]}'.encode()[:119]
+        return report
 
 
 def _reason_not_to_fork():
@@ -856,8 +908,7 @@ def _flush():
 
 def _ended(verdict, reason, function):
     report = Report(at_gradcheck_report())
-    place = ("between two calls", "in forward", "in backward")[function.seen[0]]
-    report.verdict, report.c.reason = verdict, f"{reason} {place}".encode()
+    report.verdict, report.c.reason = verdict, f"{reason} {PHASES[function.seen[0]]}".encode()
     return report
 
 
@@ -921,6 +972,9 @@ def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
     a call that takes more than `timeout` seconds (TIMED-OUT).  What they change in Python is lost with the child.
     None isolates where that can be: not beside CUDA and JAX, which can't fork; then the report says so.
 
+    Afterwards vjp gets a dy that is strided, transposed, expanded (with strides of 0) or begins one element later: a
+    vjp that takes it for packed is WRONG; one that raises an error refuses it, as the report says.
+
     All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element.
     """
     options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
@@ -936,5 +990,5 @@ def _checked(function, options, isolate, timeout):
     if isolate is not False and not reason:
         return _check_in_child(function, options, timeout)
     report = function.check(options)
-    report.note = "" if isolate is False else f"not in a process of its own: {reason}"
+    report.note += "" if isolate is False else f"\n    not in a process of its own: {reason}"
     return report
