@@ -744,6 +744,7 @@ def _layouts(dy):
 
 class _Function:
     """f and vjp as at_gradcheck_fn calls them.  What they raise waits here until C has returned."""
+    writeable, has_layouts = False, True
 
     def __init__(self, f, vjp, names, arrays):
         self.f, self.vjp, self.names, self.arrays = f, vjp, names, arrays
@@ -760,7 +761,7 @@ class _Function:
 
     def inputs(self, x):
         """The inputs, in the memory of the vector x: read-only, and what writes there nevertheless is noticed in C."""
-        x.flags.writeable = False
+        x.flags.writeable = self.writeable
         inputs, at = list(self.arrays), 0
         for i in self.varied:
             size = inputs[i].size
@@ -796,7 +797,7 @@ class _Function:
         return y.ravel()
 
     def backward(self, x, dy):
-        dy.flags.writeable = False
+        dy.flags.writeable = self.writeable
         return self.gradient(BACKWARD, dy.reshape(self.shape), self.inputs(x))
 
     def gradient(self, phase, dy, inputs):
@@ -845,7 +846,7 @@ class _Function:
     def check_layouts(self, report):
         """The gradient must be the same, however dy lies in memory.  What is between its elements is NaN here."""
         dy = np.random.default_rng(report.seed).standard_normal(self.shape).astype(self.dtype)
-        if dy.size < 2 or report.verdict in ("WRONG", "RACE", "NOT-RUN"):
+        if dy.size < 2 or not self.has_layouts or report.verdict in ("WRONG", "RACE", "NOT-RUN"):
             return report
         usual = abs(self.gradient(BACKWARD, dy, self.arrays))
         ends = np.cumsum([self.arrays[i].size for i in self.varied])
@@ -874,6 +875,42 @@ class _Function:
         c.reason = f"backward gives another gradient where dy is {how} than where it is packed".encode()
         c.where = f'"{self.names[i]}" at {[int(j) for j in index]}'.encode()[:119]
         return report
+
+
+class _TorchFunction(_Function):
+    """A function of PyTorch, on the devices of its tensors; its gradient is that of autograd."""
+    writeable = True  # PyTorch has no read-only tensors: what is written is noticed in C
+
+    def __init__(self, f, names, tensors):
+        self.of_tensors, self.devices = f, [t.device for t in tensors]
+        super().__init__(lambda *arrays: self.to_numpy(self.apply(arrays)[1]), self.autograd, names,
+                         [t.detach().cpu().numpy().copy() for t in tensors])
+
+    @staticmethod
+    def to_numpy(tensor):
+        tensor = tensor.detach().cpu()
+        return (tensor.float() if tensor.element_size() < 4 else tensor).numpy()  # NumPy has no bfloat16
+
+    def apply(self, arrays):
+        from torch import from_numpy
+        arrays = [a if a.flags.writeable else a.copy() for a in arrays]
+        tensors = [from_numpy(a).to(device) for a, device in zip(arrays, self.devices)]
+        for i in self.varied:
+            tensors[i].requires_grad_()
+        y = self.of_tensors(*tensors)
+        self.like_y = dict(device=y.device, dtype=y.dtype)
+        return tensors, y
+
+    def autograd(self, dy, *arrays):
+        import torch
+        tensors, y = self.apply(arrays)
+        dy = torch.from_numpy(dy).to(**self.like_y) if isinstance(dy, np.ndarray) else dy
+        gradients = torch.autograd.grad(y, [tensors[i] for i in self.varied], dy, allow_unused=True)
+        return [None if dx is None else self.to_numpy(dx) for dx in gradients]
+
+    def placed(self, storage, offset, strides):
+        from torch import from_numpy
+        return from_numpy(storage).to(**self.like_y).as_strided(self.shape, strides, offset)
 
 
 def _reason_not_to_fork():
@@ -977,10 +1014,42 @@ def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
 
     All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element.
     """
+    names, arrays, options = _sorted_out(arrays, named)
+    function = _Function(f, vjp, names, [np.array(a, order="C") for a in arrays])
+    return _checked(function, options, isolate, timeout)
+
+
+def check_torch(f, *tensors, isolate=None, timeout=60, **named):
+    """Is the gradient that autograd computes of f right?  check_torch(MyFunction.apply, q=q, k=k): as check, with
+    tensors.  So whatever is behind a torch.autograd.Function is checked, kernels of CUDA and Triton too, on the device
+    of the tensors.  Where f computes in bfloat16, give float32 and let f convert it."""
+    names, tensors, options = _sorted_out(tensors, named)
+    return _checked(_TorchFunction(f, names, tensors), options, isolate, timeout)
+
+
+def check_jax(f, *arrays, isolate=None, timeout=60, **named):
+    """Is the gradient that jax.vjp computes of f right, by a jax.custom_vjp or another rule?  As check, with arrays of
+    JAX or NumPy.  JAX computes in float32 unless its option jax_enable_x64 is set."""
+    import jax
+    names, arrays, options = _sorted_out(arrays, named)
+
+    def vjp(dy, *inputs):
+        def of_varied(*varied):
+            given = list(inputs)
+            for i, value in zip(function.varied, varied):
+                given[i] = value
+            return f(*given)
+        y, pull_back = jax.vjp(of_varied, *(inputs[i] for i in function.varied))
+        return pull_back(dy.astype(y.dtype))
+    function = _Function(f, vjp, names, [np.array(a, order="C") for a in arrays])
+    function.has_layouts = False  # an array of JAX is packed
+    return _checked(function, options, isolate, timeout)
+
+
+def _sorted_out(arrays, named):
+    """Names, arrays and options of a call of check(array, ..., name=array, ..., option=value)."""
     options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
-    names = [f"input {i}" for i in range(len(arrays))] + list(named)
-    arrays = [np.array(a, order="C") for a in (*arrays, *named.values())]
-    return _checked(_Function(f, vjp, names, arrays), options, isolate, timeout)
+    return [f"input {i}" for i in range(len(arrays))] + list(named), [*arrays, *named.values()], options
 
 
 def _checked(function, options, isolate, timeout):
