@@ -10,7 +10,11 @@ are never cut to 32 bits, structs go by value.  Beside them:
     sys.exit(report.status)
 
 f takes arrays and gives one; vjp takes dy, the upstream gradient (cotangent) of f's output, before the same arrays,
-and gives a tuple with the gradient of each.
+and gives a tuple with the gradient of each.  check_torch and check_jax ask the same of PyTorch and JAX.  In pytest,
+with pytest_plugins = ["attic"] in conftest.py:
+
+    def test_attention(gradcheck):
+        gradcheck(f, vjp, q=Q, k=K, v=V)
 """
 import contextlib
 import ctypes
@@ -1044,6 +1048,18 @@ def check_jax(f, *arrays, isolate=None, timeout=60, **named):
     function = _Function(f, vjp, names, [np.array(a, order="C") for a in arrays])
     function.has_layouts = False  # an array of JAX is packed
     return _checked(function, options, isolate, timeout)
+
+
+if "pytest" in sys.modules:  # which loads this file as a plugin: pytest_plugins = ["attic"] in conftest.py
+    @sys.modules["pytest"].fixture(name="gradcheck")
+    def _gradcheck_fixture():
+        """gradcheck(f, vjp, x, ...): fails the test unless attic.check says PASS; strict=False: or is undecided.
+        gradcheck.torch and gradcheck.jax are the same for check_torch and check_jax."""
+        def passes(checker):
+            return lambda *a, strict=True, **named: checker(*a, **named).raise_if_wrong(strict)
+        gradcheck = passes(check)
+        gradcheck.torch, gradcheck.jax = passes(check_torch), passes(check_jax)
+        return gradcheck
 
 
 def _sorted_out(arrays, named):
