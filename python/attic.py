@@ -1077,3 +1077,123 @@ def _checked(function, options, isolate, timeout):
     report = function.check(options)
     report.note += "" if isolate is False else f"\n    not in a process of its own: {reason}"
     return report
+
+
+# ---- tensors, ops, training ----
+
+class Error(RuntimeError):
+    """What the tape says was wrong, with the numbers."""
+
+
+def _raise_error_of(t):
+    message = "" if at_ok(t) else at_error(t).decode()
+    at_clear_error(t)
+    if message:
+        raise Error(message)
+
+
+def array(x):
+    """The numbers of a tensor, as an array of NumPy that owns them."""
+    shape, kind = tuple(x.contents.shape.dim[:x.contents.shape.ndim]), x.contents.dtype
+    name = {ATTIC_F64: "f8", ATTIC_I32: "i4", ATTIC_BOOL: "?"}.get(kind, "f4")
+    numbers = np.empty(shape, "i8" if kind == ATTIC_I32 else "f8")
+    if kind == ATTIC_I32:
+        at_read_i64(x, numbers.ctypes.data_as(POINTER(c_int64)), numbers.size)
+    elif kind in (ATTIC_F32, ATTIC_F64):
+        at_read_f64(x, numbers.ctypes.data_as(POINTER(c_double)), numbers.size)
+    else:
+        numbers.flat = [at_element(x, i) for i in range(numbers.size)]
+    _raise_error_of(x.contents.tape)
+    return numbers.astype(name)
+
+
+class Tape:
+    """A tape, with the functions of the headers: of t = Tape(), t.softmax_over(x, 0) is at_softmax_over(t, x, 0).
+
+        with attic.Tape(seed=1) as t:
+            W = t.param("W", (2, 3), attic.at_xavier_normal(1))
+            y = t.sdpa(q, k, v, causal=True)         the fields of at_sdpa_args by their names
+            print(attic.array(t.softmax(y)))
+
+    Where C takes a tensor, an array of NumPy will do (a constant); a shape is a tuple, an array of C a list or an
+    array of its type.  An error of the tape is raised as attic.Error, and the tape goes on.  Tensors, models and all
+    else belong to the tape: they end with it, and those of a step with the step."""
+
+    def __init__(self, real=ATTIC_F32, seed=1):
+        self.tape = at_open(real, seed)
+        _raise_error_of(self.tape)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        at_close(self.tape)
+        self.tape = None
+
+    @contextlib.contextmanager
+    def step(self):
+        """with t.step(): what is computed there is freed at its end; parameters stay."""
+        mark = self.mark_here()
+        try:
+            yield
+        finally:
+            self.rewind(mark)
+
+    def tensor(self, numbers):
+        """A constant: an array of floats has the type of the tape, of integers i32."""
+        numbers = np.array(numbers, order="C")
+        if numbers.dtype == bool:
+            return self.bools(numbers.shape, numbers)
+        if numbers.dtype.kind not in "fiu":
+            raise TypeError(f"a tensor can't hold {numbers.dtype}")
+        if numbers.dtype.kind == "f":
+            x, wide = self.blank(ATTIC_REAL, numbers.shape), numbers.astype("f8")
+            at_write_f64(x, wide.ctypes.data_as(POINTER(c_double)), wide.size)
+        else:
+            x, wide = self.blank(ATTIC_I32, numbers.shape), numbers.astype("i8")
+            at_write_i64(x, wide.ctypes.data_as(POINTER(c_int64)), wide.size)
+        _raise_error_of(self.tape)
+        return x
+
+    def __getattr__(self, name):
+        function = globals().get("at_" + name)
+        arguments = getattr(function, "argtypes", None) or [None]
+        if arguments[0] is not POINTER(at_tape):
+            raise AttributeError(f"attic has no at_{name}(at_tape *t, ...)")
+
+        def call(*values, **fields):
+            values = list(values)
+            given = [self._argument(kind, values, fields) for kind in arguments[1:]]
+            if values or fields:
+                raise TypeError(f"at_{name} takes no {', '.join(fields) or 'more than ' + str(len(given))}")
+            result = function(self.tape, *given)
+            _raise_error_of(self.tape)
+            return result
+        return call
+
+    def _argument(self, kind, values, fields):
+        """The next argument: the next of the values, or a struct of the fields that are its own."""
+        if issubclass(kind, Structure) and kind is not at_shape and not (values and isinstance(values[0], kind)):
+            own = {name: type for name, type in kind._fields_ if name in fields}
+            return kind(**{name: self._converted(type, fields.pop(name)) for name, type in own.items()})
+        if not values:
+            raise TypeError(f"an argument is missing: {kind.__name__}")
+        return self._converted(kind, values.pop(0))
+
+    def _converted(self, kind, value):
+        if isinstance(value, str) and kind is c_char_p:
+            return value.encode()
+        if kind is at_shape and not isinstance(value, at_shape):
+            dims = (value,) if isinstance(value, int) else tuple(value)
+            return at_shape(len(dims), dims)
+        if kind is POINTER(at_tensor) and isinstance(value, (np.ndarray, np.generic, list, float)):
+            return self.tensor(value)
+        element = getattr(kind, "_type_", None)
+        if isinstance(value, np.ndarray) and hasattr(kind, "contents"):
+            if value.dtype != np.dtype(element) or not value.flags.c_contiguous:
+                raise TypeError(f"C needs a packed array of {element.__name__}, not of {value.dtype}")
+            return value.ctypes.data_as(kind)
+        return (element * len(value))(*value) if isinstance(value, list) and hasattr(kind, "contents") else value
