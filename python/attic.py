@@ -665,7 +665,7 @@ def _load():
     beside = os.path.join(here, "libattic." + suffix)
     built = os.path.join(here, "..", "build", "*-release", "libattic." + suffix)
     built = sorted(glob.glob(built), key=os.path.getmtime)  # the last is the newest
-    path = os.environ.get("ATTIC_LIBRARY") or \
+    path = os.getenv("ATTIC_LIBRARY") or \
         (beside if os.path.exists(beside) else built[-1] if built else "libattic." + suffix)
     try:
         library = ctypes.CDLL(path)

@@ -2,7 +2,7 @@
 # check-readme.sh FILE CC LIBRARY [write] -- every command and every program of a Markdown file is run.
 #
 # A block marked sh is run by a shell that stops at the first error.  A block marked c or cpp is compiled and
-# run, one marked python is run by python3, which finds the libattic.so that lies beside LIBRARY; if the next
+# run, one marked python is run by $PYTHON, which finds attic.py and the libattic.so beside LIBRARY; if the next
 # block is marked text, it is what the program has to print.  For programs that stand
 # in a file of their own, a line <!-- output of COMMAND --> before a text block says what prints it.
 # A line <!-- run with FILES, after SCRIPT --> before a program says what its arguments are, and how sed changes it,
@@ -77,7 +77,8 @@ while [ "$n" -le "$count" ]; do
         "$work/program" >"$work/output"
         run=$((run + 1))
     elif [ -f "$block.python" ]; then
-        LD_LIBRARY_PATH=$(dirname "$library") python3 "$block.python" >"$work/output"
+        ATTIC_LIBRARY=$(dirname "$library")/libattic.so PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 \
+            ${PYTHON:-python3} "$block.python" >"$work/output"
         run=$((run + 1))
     elif [ -f "$block.text" ]; then
         [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"

@@ -17,7 +17,7 @@ pages=$(printf '%s\n' "$@" | grep '\.md$')
 
 # Lines "known NAME", "target NAME" and "code LINE OF A HEADER", and then the pages.
 {
-    grep -rhoE 'getenv\("ATTIC_[A-Z_]+|-DATTIC_[A-Z_]+' src tests bench examples Makefile make | sed 's/.*ATTIC_/known ATTIC_/'
+    grep -rhoE 'getenv\("ATTIC_[A-Z_]+|-DATTIC_[A-Z_]+' src tests bench examples python Makefile make | sed 's/.*ATTIC_/known ATTIC_/'
     sed -n 's/^ *#define \(AT_[A-Z_0-9]*\).*/known \1/p' src/*/*.h
     sed -n 's/^\([a-z0-9-]*\):.*/target \1/p' Makefile make/*.mk
     (cd examples && printf 'target run-%s\n' *.c *.cpp | sed 's/\.c[p]*$//')
