@@ -1,5 +1,5 @@
 """attic.py -- attic from Python: one file beside your program, which needs libattic.so and, but for what ctypes has,
-NumPy.
+NumPy.  It is for Python 3.9 and later.
 
 libattic.so is the one that ATTIC_LIBRARY names, else one beside this file, else one that `make` has built, else the
 loader's.  Every function of attic.h and attic_train.h is here by its name, with the types of its arguments: pointers
@@ -661,16 +661,14 @@ FUNCTIONS = {  # the result, then the arguments
 
 def _load():
     here = os.path.dirname(os.path.abspath(__file__))
-    suffix = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
-    beside = os.path.join(here, "libattic." + suffix)
-    built = os.path.join(here, "..", "build", "*-release", "libattic." + suffix)
-    built = sorted(glob.glob(built), key=os.path.getmtime)  # the last is the newest
-    path = os.getenv("ATTIC_LIBRARY") or \
-        (beside if os.path.exists(beside) else built[-1] if built else "libattic." + suffix)
+    name = "libattic.dylib" if sys.platform == "darwin" else "libattic.so"
+    built = sorted(glob.glob(os.path.join(here, "..", "build", "*-release", name)), key=os.path.getmtime, reverse=True)
+    places = [os.getenv("ATTIC_LIBRARY"), *glob.glob(os.path.join(here, name)), *built, name]
+    path = next(filter(None, places))
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"attic.py: {error}; ATTIC_LIBRARY is the path of libattic.{suffix}") from None
+        raise ImportError(f"attic.py: {error}; ATTIC_LIBRARY may say where {name} is") from None
     for name, (result, *arguments) in FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -760,11 +758,13 @@ class _Function:
         self.dtype = types.pop()
         self.error = None
         self.seen = np.frombuffer(mmap.mmap(-1, 16), "i8")  # what runs now, how often anything began or ended; shared
+        self.x = np.concatenate([arrays[i].ravel() for i in self.varied])
         for a in arrays:
             a.flags.writeable = False
 
-    def inputs(self, x):
+    def inputs(self, x=None):
         """The inputs, in the memory of the vector x: read-only, and what writes there nevertheless is noticed in C."""
+        x = self.x.copy() if x is None else x
         x.flags.writeable = self.writeable
         inputs, at = list(self.arrays), 0
         for i in self.varied:
@@ -804,9 +804,9 @@ class _Function:
         dy.flags.writeable = self.writeable
         return self.gradient(BACKWARD, dy.reshape(self.shape), self.inputs(x))
 
-    def gradient(self, phase, dy, inputs):
+    def gradient(self, phase, dy, inputs=None):
         with self.inside(phase):
-            gradients = self.vjp(dy, *inputs)
+            gradients = self.vjp(dy, *(inputs or self.inputs()))
         return self.flat(gradients)
 
     def flat(self, gradients):
@@ -827,9 +827,8 @@ class _Function:
 
     def check(self, options):
         with self.inside(FORWARD):
-            self.shape = np.shape(self.f(*self.arrays))
-        x = np.concatenate([self.arrays[i].ravel() for i in self.varied])
-        n, m = x.size, int(np.prod(self.shape))
+            self.shape = np.shape(self.f(*self.inputs()))
+        n, m = self.x.size, int(np.prod(self.shape))
         parts = [at_gradcheck_part(self.names[i].encode(), self.arrays[i].size) for i in self.varied]
         parts = (at_gradcheck_part * (len(parts) + 1))(*parts)
         single = self.dtype == np.dtype("f4")
@@ -837,7 +836,7 @@ class _Function:
             (at_forward_fn, at_vjp_fn, at_gradcheck_fn)
         forward = forward_type(lambda x, y, _: self.run(self.forward, (y, (m,)), (x, (n,))))
         backward = vjp_type(lambda x, dy, dx, _: self.run(self.backward, (dx, (n,)), (x, (n,)), (dy, (m,))))
-        c = check(forward, backward, n, m, x.ctypes.data_as(POINTER(c_float if single else c_double)), None,
+        c = check(forward, backward, n, m, self.x.ctypes.data_as(POINTER(c_float if single else c_double)), None,
                   at_gradcheck_options(parts=parts, **options))
         if self.error is not None:
             raise self.error
@@ -852,16 +851,16 @@ class _Function:
         dy = np.random.default_rng(report.seed).standard_normal(self.shape).astype(self.dtype)
         if dy.size < 2 or not self.has_layouts or report.verdict in ("WRONG", "RACE", "NOT-RUN"):
             return report
-        usual = abs(self.gradient(BACKWARD, dy, self.arrays))
+        usual = abs(self.gradient(BACKWARD, dy))
         ends = np.cumsum([self.arrays[i].size for i in self.varied])
         largest = np.concatenate([np.full_like(part, part.max(initial=0)) for part in np.split(usual, ends[:-1])])
-        rounding = (1e-4 if report.real == ATTIC_F32 else 1e-10) * usual.max()  # the order of a sum may depend on it
+        rounding = (1e-4 if report.real == ATTIC_F32 else 1e-10) * usual.max(initial=0)  # sums may have another order
         for how, values, offset, strides in _layouts(dy):
             storage = np.full(offset + 1 + sum(s * (n - 1) for s, n in zip(strides, self.shape)), np.nan, self.dtype)
             _Function.placed(self, storage, offset, strides)[...] = values
-            right = self.gradient(BACKWARD, np.array(values, order="C"), self.arrays)
+            right = self.gradient(BACKWARD, np.array(values, order="C"))
             try:
-                found = self.gradient(OTHER_LAYOUT, self.placed(storage, offset, strides), self.arrays)
+                found = self.gradient(OTHER_LAYOUT, self.placed(storage, offset, strides))
             except Exception as error:  # who says so cannot be wrong
                 report.note += f"\n    a dy that is {how} is refused: {error!r}"
                 continue
@@ -877,13 +876,13 @@ class _Function:
         c, report.verdict = report.c, "WRONG"
         c.verdict, c.checked, c.analytic, c.numeric = ATTIC_WRONG, 0, found[at], right[at]
         c.reason = f"backward gives another gradient where dy is {how} than where it is packed".encode()
-        c.where = f'"{self.names[i]}" at {[int(j) for j in index]}'.encode()[:119]
+        c.where = f'"{self.names[i]}" at [{",".join(map(str, index))}]'.encode()[:119]
         return report
 
 
 class _TorchFunction(_Function):
     """A function of PyTorch, on the devices of its tensors; its gradient is that of autograd."""
-    writeable = True  # PyTorch has no read-only tensors: what is written is noticed in C
+    writeable = True  # PyTorch has no read-only tensors: on a CPU, what is written is noticed in C
 
     def __init__(self, f, names, tensors):
         self.of_tensors, self.devices = f, [t.device for t in tensors]
@@ -902,6 +901,8 @@ class _TorchFunction(_Function):
         for i in self.varied:
             tensors[i].requires_grad_()
         y = self.of_tensors(*tensors)
+        if not hasattr(y, "dtype"):
+            raise TypeError(f"f gives {type(y).__name__}, and should give one tensor")
         self.like_y = dict(device=y.device, dtype=y.dtype)
         return tensors, y
 
@@ -998,6 +999,23 @@ def _check_in_child(function, options, timeout):
     return report
 
 
+def _sorted_out(arrays, named):
+    """Names, arrays and options of a call of check(array, ..., name=array, ..., option=value)."""
+    options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
+    return [f"input {i}" for i in range(len(arrays))] + list(named), [*arrays, *named.values()], options
+
+
+def _checked(function, options, isolate, timeout):
+    reason = _reason_not_to_fork()
+    if isolate and reason:
+        raise RuntimeError(f"isolate=True, but {reason}")
+    if isolate is not False and not reason:
+        return _check_in_child(function, options, timeout)
+    report = function.check(options)
+    report.note += "" if isolate is False else f"\n    not in a process of its own: {reason}"
+    return report
+
+
 def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
     """Is vjp the gradient of f at these arrays?
 
@@ -1060,23 +1078,6 @@ if "pytest" in sys.modules:  # which loads this file as a plugin: pytest_plugins
         gradcheck = passes(check)
         gradcheck.torch, gradcheck.jax = passes(check_torch), passes(check_jax)
         return gradcheck
-
-
-def _sorted_out(arrays, named):
-    """Names, arrays and options of a call of check(array, ..., name=array, ..., option=value)."""
-    options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
-    return [f"input {i}" for i in range(len(arrays))] + list(named), [*arrays, *named.values()], options
-
-
-def _checked(function, options, isolate, timeout):
-    reason = _reason_not_to_fork()
-    if isolate and reason:
-        raise RuntimeError(f"isolate=True, but {reason}")
-    if isolate is not False and not reason:
-        return _check_in_child(function, options, timeout)
-    report = function.check(options)
-    report.note += "" if isolate is False else f"\n    not in a process of its own: {reason}"
-    return report
 
 
 # ---- tensors, ops, training ----

@@ -1,4 +1,5 @@
 """check: right and wrong gradients of NumPy functions."""
+import ctypes
 import unittest
 
 import numpy as np
@@ -78,6 +79,19 @@ class Check(unittest.TestCase):
     def test_integers_are_read_only_too(self):
         with self.assertRaisesRegex(ValueError, "read-only"):
             attic.check(lambda x, at: at.sort() or x[at], lambda dy, x, at: dy, X[0], np.array([2, 1, 0]))
+
+    def test_a_kernel_that_writes_there_nevertheless_is_wrong(self):
+        def write(numbers, result):
+            ctypes.memset(numbers.ctypes.data, 1, 8)
+            return result
+        report = attic.check(lambda x: write(x, np.tanh(x)), tanh_vjp, X)
+        self.assertEqual((report.verdict, report.reason), ("WRONG", "forward changes its input"))
+        report = attic.check(np.tanh, lambda dy, x: write(dy, tanh_vjp(dy, x)), X)
+        self.assertEqual(report.reason, "backward changes its upstream gradient")
+
+    def test_nothing_is_no_evidence(self):
+        report = attic.check(lambda x: np.ones(3), lambda dy, x: 0 * x, np.zeros(0))
+        self.assertEqual((report.verdict, report.status), ("VACUOUS", 2))
 
     def test_arrays_of_the_caller_stay_what_they_are(self):
         x = X.copy()

@@ -56,7 +56,7 @@ class Isolation(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 30)
 
     def test_many_calls_may_take_longer_than_one_may(self):
-        report = attic.check(np.tanh, lambda dy, x: time.sleep(0.01) or tanh_vjp(dy, x), X, timeout=0.3)
+        report = attic.check(np.tanh, lambda dy, x: time.sleep(0.02) or tanh_vjp(dy, x), X, timeout=1)
         self.assertEqual(report.verdict, "PASS")
 
     def test_no_child_is_left(self):
@@ -79,12 +79,12 @@ class Isolation(unittest.TestCase):
     def test_a_process_that_outlives_the_child_is_not_waited_for(self):
         def forward(x):
             if os.fork() == 0:
-                time.sleep(5)
+                time.sleep(20)
                 os._exit(0)
             crash()
         began = time.monotonic()
         self.assertEqual(attic.check(forward, tanh_vjp, X).verdict, "CRASHED")
-        self.assertLess(time.monotonic() - began, 4)
+        self.assertLess(time.monotonic() - began, 15)
 
     def test_without_isolation_it_is_this_process(self):
         calls = []

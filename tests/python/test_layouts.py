@@ -45,9 +45,9 @@ class Layouts(unittest.TestCase):
         report = check(as_packed)
         self.assertEqual((report.verdict, report.status), ("WRONG", 1))
         self.assertEqual(report.reason, "backward gives another gradient where dy is strided than where it is packed")
-        self.assertEqual(report.where, '"x" at [0, 1]')
+        self.assertEqual(report.where, '"x" at [0,1]')
         self.assertTrue(np.isnan(report.analytic) and np.isfinite(report.numeric))  # it reads between two elements
-        self.assertRegex(str(report), r'\n    at "x" at \[0, 1\]: nan, not [-0-9.]+$')
+        self.assertRegex(str(report), r'\n    at "x" at \[0,1\]: nan, not [-0-9.]+$')
 
     def test_strides_of_rows_that_are_ignored_are_found(self):
         report = check(lambda dy: dy if dy.strides[0] or not dy.strides[1] else dy * [[1], [2], [3]])
@@ -91,4 +91,4 @@ class Layouts(unittest.TestCase):
         def vjp(dy, a, b):
             return dy, dy if dy.strides != (8, 24) else dy + np.eye(3, 4)[::-1]
         report = attic.check(lambda a, b: a + b, vjp, a=X, b=X)
-        self.assertEqual(report.where, '"b" at [0, 2]')
+        self.assertEqual(report.where, '"b" at [0,2]')
