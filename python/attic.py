@@ -681,6 +681,10 @@ def _load():
 LIBRARY = _load()
 
 
+def shape(*dims):
+    return at_shape(len(dims), dims)
+
+
 def text_of(printer, *arguments):
     """What a function of attic prints to the FILE * that is its last argument: text_of(at_print, x)."""
     text, size = c_void_p(), c_size_t()
@@ -704,12 +708,12 @@ class Report:
     at_gradcheck_report are here by their names (reason, error, resolution, where ...)."""
 
     def __init__(self, c):
-        self.c, self.verdict, self.note = c, at_verdict_text(c.verdict).decode(), ""
+        self.c, self.verdict, self.remarks = c, at_verdict_text(c.verdict).decode(), ""
 
     @property
     def status(self):
-        """For sys.exit: 0 PASS, 1 WRONG or CRASHED, 2 undecided, 3 not run or TIMED-OUT, 4 RACE."""
-        return {"PASS": 0, "WRONG": 1, "CRASHED": 1, "NOT-RUN": 3, "TIMED-OUT": 3, "RACE": 4}.get(self.verdict, 2)
+        """For sys.exit: that of at_verdict_status (0 is PASS, 2 undecided), 1 for CRASHED, 3 for TIMED-OUT."""
+        return {"CRASHED": 1, "TIMED-OUT": 3}.get(self.verdict) or at_verdict_status(self.c.verdict)
 
     def __getattr__(self, field):
         if field.startswith("__"):
@@ -720,7 +724,7 @@ class Report:
     def __str__(self):
         ended = self.verdict in ("CRASHED", "TIMED-OUT")
         text = f"{self.verdict}: {self.reason}" if ended else text_of(at_gradcheck_print, self.c).rstrip()
-        return text + self.note
+        return text + self.remarks
 
     def raise_if_wrong(self, strict=False):
         """Raises GradientError unless the verdict is PASS or undecided; strict: unless it is PASS."""
@@ -829,8 +833,10 @@ class _Function:
         with self.inside(FORWARD):
             self.shape = np.shape(self.f(*self.inputs()))
         n, m = self.x.size, int(np.prod(self.shape))
-        parts = [at_gradcheck_part(self.names[i].encode(), self.arrays[i].size) for i in self.varied]
-        parts = (at_gradcheck_part * (len(parts) + 1))(*parts)
+        parts = (at_gradcheck_part * (len(self.varied) + 1))()
+        for part, i in zip(parts, self.varied):
+            a = self.arrays[i]
+            part.name, part.count, part.shape = self.names[i].encode(), a.size, shape(*a.shape if a.ndim <= 8 else ())
         single = self.dtype == np.dtype("f4")
         forward_type, vjp_type, check = (at_forward_fn_f32, at_vjp_fn_f32, at_gradcheck_fn_f32) if single else \
             (at_forward_fn, at_vjp_fn, at_gradcheck_fn)
@@ -862,7 +868,7 @@ class _Function:
             try:
                 found = self.gradient(OTHER_LAYOUT, self.placed(storage, offset, strides))
             except Exception as error:  # who says so cannot be wrong
-                report.note += f"\n    a dy that is {how} is refused: {error!r}"
+                report.remarks += f"\n    a dy that is {how} is refused: {error!r}"
                 continue
             wrong = np.flatnonzero(~(abs(found - right) <= 0.01 * largest + rounding) & np.isfinite(right))
             if wrong.size:
@@ -1012,7 +1018,7 @@ def _checked(function, options, isolate, timeout):
     if isolate is not False and not reason:
         return _check_in_child(function, options, timeout)
     report = function.check(options)
-    report.note += "" if isolate is False else f"\n    not in a process of its own: {reason}"
+    report.remarks += "" if isolate is False else f"\n    not in a process of its own: {reason}"
     return report
 
 
@@ -1095,9 +1101,9 @@ def _raise_error_of(t):
 
 def array(x):
     """The numbers of a tensor, as an array of NumPy that owns them."""
-    shape, kind = tuple(x.contents.shape.dim[:x.contents.shape.ndim]), x.contents.dtype
+    kind, dims = x.contents.dtype, x.contents.shape.dim[:x.contents.shape.ndim]
     name = {ATTIC_F64: "f8", ATTIC_I32: "i4", ATTIC_BOOL: "?"}.get(kind, "f4")
-    numbers = np.empty(shape, "i8" if kind == ATTIC_I32 else "f8")
+    numbers = np.empty(dims, "i8" if kind == ATTIC_I32 else "f8")
     if kind == ATTIC_I32:
         at_read_i64(x, numbers.ctypes.data_as(POINTER(c_int64)), numbers.size)
     elif kind in (ATTIC_F32, ATTIC_F64):
@@ -1188,8 +1194,7 @@ class Tape:
         if isinstance(value, str) and kind is c_char_p:
             return value.encode()
         if kind is at_shape and not isinstance(value, at_shape):
-            dims = (value,) if isinstance(value, int) else tuple(value)
-            return at_shape(len(dims), dims)
+            return shape(value) if isinstance(value, int) else shape(*value)
         if kind is POINTER(at_tensor) and isinstance(value, (np.ndarray, np.generic, list, float)):
             return self.tensor(value)
         element = getattr(kind, "_type_", None)

@@ -89,6 +89,9 @@ class Check(unittest.TestCase):
         report = attic.check(np.tanh, lambda dy, x: write(dy, tanh_vjp(dy, x)), X)
         self.assertEqual(report.reason, "backward changes its upstream gradient")
 
+    def test_inputs_may_have_more_axes_than_a_shape_of_attic(self):
+        self.assertEqual(attic.check(np.tanh, tanh_vjp, X.reshape((2, 3) + (1,) * 8)).verdict, "PASS")
+
     def test_nothing_is_no_evidence(self):
         report = attic.check(lambda x: np.ones(3), lambda dy, x: 0 * x, np.zeros(0))
         self.assertEqual((report.verdict, report.status), ("VACUOUS", 2))
