@@ -705,10 +705,11 @@ class GradientError(AssertionError):
 
 class Report:
     """What a check has found.  verdict is "PASS", "WRONG" or another of docs/gradient_checking.md; all fields of
-    at_gradcheck_report are here by their names (reason, error, resolution, where ...)."""
+    at_gradcheck_report are here by their names (reason, diagnosis, error, resolution, where ...).  elements["k"] has,
+    in the shape of k, for each element the fields a (what backward says), n (differences), bound, e and verdict."""
 
     def __init__(self, c):
-        self.c, self.verdict, self.remarks = c, at_verdict_text(c.verdict).decode(), ""
+        self.c, self.verdict, self.remarks, self.elements = c, at_verdict_text(c.verdict).decode(), "", {}
 
     @property
     def status(self):
@@ -763,6 +764,7 @@ class _Function:
         self.error = None
         self.seen = np.frombuffer(mmap.mmap(-1, 16), "i8")  # what runs now, how often anything began or ended; shared
         self.x = np.concatenate([arrays[i].ravel() for i in self.varied])
+        self.ends = np.cumsum([arrays[i].size for i in self.varied])  # of each of them in x
         for a in arrays:
             a.flags.writeable = False
 
@@ -830,6 +832,8 @@ class _Function:
         return np.concatenate(parts)
 
     def check(self, options):
+        sizes = options.pop("sizes", {})
+        sizes = (at_gradcheck_size * (len(sizes) + 1))(*((name.encode(), value) for name, value in sizes.items()))
         with self.inside(FORWARD):
             self.shape = np.shape(self.f(*self.inputs()))
         n, m = self.x.size, int(np.prod(self.shape))
@@ -837,16 +841,24 @@ class _Function:
         for part, i in zip(parts, self.varied):
             a = self.arrays[i]
             part.name, part.count, part.shape = self.names[i].encode(), a.size, shape(*a.shape if a.ndim <= 8 else ())
+        elements = np.full(n, np.nan, [("a", "f8"), ("n", "f8"), ("bound", "f8"), ("e", "f8"), ("verdict", "f8")])
+
+        def each(element, _):
+            e = element.contents
+            elements[e.i] = e.a, e.n, e.bound, e.e, e.verdict
         single = self.dtype == np.dtype("f4")
         forward_type, vjp_type, check = (at_forward_fn_f32, at_vjp_fn_f32, at_gradcheck_fn_f32) if single else \
             (at_forward_fn, at_vjp_fn, at_gradcheck_fn)
         forward = forward_type(lambda x, y, _: self.run(self.forward, (y, (m,)), (x, (n,))))
         backward = vjp_type(lambda x, dy, dx, _: self.run(self.backward, (dx, (n,)), (x, (n,)), (dy, (m,))))
         c = check(forward, backward, n, m, self.x.ctypes.data_as(POINTER(c_float if single else c_double)), None,
-                  at_gradcheck_options(parts=parts, **options))
+                  at_gradcheck_options(parts=parts, sizes=sizes, each=at_gradcheck_each_fn(each), **options))
         if self.error is not None:
             raise self.error
-        return self.check_layouts(Report(c))
+        report = Report(c)
+        for i, part in zip(self.varied, np.split(elements, self.ends)):
+            report.elements[self.names[i]] = part.reshape(self.arrays[i].shape)
+        return self.check_layouts(report)
 
     def placed(self, storage, offset, strides):
         """The array of the shape of dy that has this place in the storage."""
@@ -858,8 +870,7 @@ class _Function:
         if dy.size < 2 or not self.has_layouts or report.verdict in ("WRONG", "RACE", "NOT-RUN"):
             return report
         usual = abs(self.gradient(BACKWARD, dy))
-        ends = np.cumsum([self.arrays[i].size for i in self.varied])
-        largest = np.concatenate([np.full_like(part, part.max(initial=0)) for part in np.split(usual, ends[:-1])])
+        largest = np.concatenate([np.full_like(part, part.max(initial=0)) for part in np.split(usual, self.ends[:-1])])
         rounding = (1e-4 if report.real == ATTIC_F32 else 1e-10) * usual.max(initial=0)  # sums may have another order
         for how, values, offset, strides in _layouts(dy):
             storage = np.full(offset + 1 + sum(s * (n - 1) for s, n in zip(strides, self.shape)), np.nan, self.dtype)
@@ -872,13 +883,13 @@ class _Function:
                 continue
             wrong = np.flatnonzero(~(abs(found - right) <= 0.01 * largest + rounding) & np.isfinite(right))
             if wrong.size:
-                return self.layout_report(report, how, ends, wrong[0], found, right)
+                return self.layout_report(report, how, wrong[0], found, right)
         return report
 
-    def layout_report(self, report, how, ends, at, found, right):
-        part = np.searchsorted(ends, at, "right")
+    def layout_report(self, report, how, at, found, right):
+        part = np.searchsorted(self.ends, at, "right")
         i = self.varied[part]
-        index = np.unravel_index(at - (ends[part] - self.arrays[i].size), self.arrays[i].shape)
+        index = np.unravel_index(at - (self.ends[part] - self.arrays[i].size), self.arrays[i].shape)
         c, report.verdict = report.c, "WRONG"
         c.verdict, c.checked, c.analytic, c.numeric = ATTIC_WRONG, 0, found[at], right[at]
         c.reason = f"backward gives another gradient where dy is {how} than where it is packed".encode()
@@ -1007,7 +1018,8 @@ def _check_in_child(function, options, timeout):
 
 def _sorted_out(arrays, named):
     """Names, arrays and options of a call of check(array, ..., name=array, ..., option=value)."""
-    options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named}
+    ours = "parts", "each", "each_ctx"
+    options = {name: named.pop(name) for name, _ in at_gradcheck_options._fields_ if name in named and name not in ours}
     return [f"input {i}" for i in range(len(arrays))] + list(named), [*arrays, *named.values()], options
 
 
@@ -1040,7 +1052,8 @@ def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
     Afterwards vjp gets a dy that is strided, transposed, expanded (with strides of 0) or begins one element later: a
     vjp that takes it for packed is WRONG; one that raises an error refuses it, as the report says.
 
-    All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element.
+    All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element;
+    sizes={"D": 5, "p": 0.25} names numbers that f computes with, by which a wrong factor is then named.
     """
     names, arrays, options = _sorted_out(arrays, named)
     function = _Function(f, vjp, names, [np.array(a, order="C") for a in arrays])

@@ -59,6 +59,22 @@ class Check(unittest.TestCase):
         report = attic.check(lambda x: x ** 2, lambda dy, x: 2 * x * dy, 3.0)
         self.assertEqual(report.verdict, "PASS")
 
+    def test_every_element_is_in_the_report_in_the_shape_of_its_input(self):
+        inputs = attention_inputs(np.float64)
+        elements = attic.check(attention, attention_vjp_with_dk_off, **inputs).elements
+        for name, x in inputs.items():
+            self.assertEqual(elements[name].shape, x.shape)
+        share = elements["k"]["a"] / elements["k"]["n"]
+        self.assertTrue((abs(share - 1.01) < 1e-6).all() and (elements["k"]["bound"] < 1e-6).all())
+        self.assertEqual(set(elements["k"]["verdict"].ravel()), {attic.ATTIC_WRONG})
+        self.assertEqual(set(elements["v"]["verdict"].ravel()), {attic.ATTIC_PASS})
+        self.assertTrue(np.isnan(elements["k"]["e"]).all())  # there is no exact derivative of Python
+
+    def test_a_wrong_factor_has_the_name_that_sizes_give_it(self):
+        report = attic.check(lambda x: x, lambda dy, x: dy * 5, x=X, sizes={"D": 5})
+        self.assertRegex(report.diagnosis, r"\bD\b")
+        self.assertIn(report.diagnosis.split("\n")[0], str(report))
+
     def test_options_are_those_of_the_struct(self):
         self.assertEqual(attic.check(np.tanh, tanh_vjp, X, directions=3).checked, 3)
 
