@@ -163,6 +163,11 @@ void at_measure_noise(at_checker *c)
     (c->is_float ? measure_float_noise : measure_double_noise)(c);
 }
 
+static double larger(double a, double b) /* fmax without its care for a NaN in a */
+{
+    return b > a ? b : a;
+}
+
 static double digit_of(const at_checker *c)
 {
     return c->is_float ? 0x1p-24 : DBL_EPSILON / 4;
@@ -172,10 +177,11 @@ static double digit_of(const at_checker *c)
 static double noise_at_step(at_checker *c, ptrdiff_t k, double h, bool stands_still)
 {
     double r = c->r[k], size = fabs(c->y0[k]);
-    for (int j = 0; j < 4; j++) size = fmax(size, fabs(c->y[j][k]));
-    if (isfinite(size)) c->largest[k] = fmax(c->largest[k], size);
-    size = fmax(size, stands_still ? c->largest[k] : fmin(c->largest[k], c->x_size + 2 * h));
-    return isfinite(size) ? fmax(r, digit_of(c) * size) : r;
+    for (int j = 0; j < 4; j++) size = larger(size, fabs(c->y[j][k]));
+    if (isfinite(size)) c->largest[k] = larger(c->largest[k], size);
+    const double terms = c->x_size + 2 * h, largest = c->largest[k];
+    size = larger(size, stands_still || largest < terms ? largest : terms);
+    return isfinite(size) ? larger(r, digit_of(c) * size) : r;
 }
 
 /* ------------------------------------------------------------------ one step ------------------- */
@@ -247,8 +253,8 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         s.three += u * (right1 - left1) / (2 * h);
         s.bound += rounding;
         squares += rounding * rounding;
-        s.low += fmin(left, right);
-        s.high += fmax(left, right);
+        s.low += left < right ? left : right;
+        s.high += left < right ? right : left;
         const double jump = fabs(right - left);
         const bool bends = halved && 3 * jump < c->jump[k]; /* smoothly */
         if (!bends && jump > rounding) kinks += jump;
