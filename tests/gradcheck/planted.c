@@ -398,6 +398,7 @@ const planted_label planted_labels[] = {
     {"matmul", 6, "dB without the last row", "B", "axis 0 is 4, the last: all 0"},
     {"matmul", 7, "the last tile of rows is left out", "A", "axis 0 is 4 or more: all 0"},
     {"matmul", 8, "dA twice", "A", "2"},
+    {"bilinear", 6, "a pixel has the last point alone", "image", ""},
 };
 const int planted_count = sizeof planted_labels / sizeof *planted_labels;
 

@@ -415,15 +415,22 @@ BACKWARD(conv_back)
 }
 
 /* image [7,5] points [P,2] in 0 .. 1      y [P]: the image between the four pixels around (5-1) u, (7-1) v */
+/* The first of two pixels of n; beyond the border, the last two go on. */
+static int TYPED(cell)(REAL u, int n)
+{
+    int first = (int)floor(u);
+    return first < 0 ? 0 : first > n - 2 ? n - 2 : first;
+}
 FORWARD(bilinear)
 {
     (void)ctx;
     EACH(n, BI_P)
     {
         REAL u = x[BI_H * BI_W + 2 * n] * (BI_W - 1), v = x[BI_H * BI_W + 2 * n + 1] * (BI_H - 1);
-        const REAL *at = x + (int)v * BI_W + (int)u;
-        u -= floor(u);
-        v -= floor(v);
+        const int column = TYPED(cell)(u, BI_W), row = TYPED(cell)(v, BI_H);
+        const REAL *at = x + row * BI_W + column;
+        u -= (REAL)column;
+        v -= (REAL)row;
         y[n] =
             (1 - v) * ((1 - u) * at[0] + u * at[1]) + v * ((1 - u) * at[BI_W] + u * at[BI_W + 1]);
     }
@@ -435,11 +442,12 @@ BACKWARD(bilinear_back)
     EACH(n, BI_P)
     {
         REAL u = x[BI_H * BI_W + 2 * n] * (BI_W - 1), v = x[BI_H * BI_W + 2 * n + 1] * (BI_H - 1);
-        const int first = (int)v * BI_W + (int)u, other = first + BI_W;
+        const int column = TYPED(cell)(u, BI_W), row = TYPED(cell)(v, BI_H);
+        const int first = row * BI_W + column, other = first + BI_W;
         const REAL *at = x + first;
         REAL *out = dx + BI_H * BI_W + 2 * n;
-        u -= floor(u);
-        v -= floor(v);
+        u -= (REAL)column;
+        v -= (REAL)row;
         if (M(6)) dx[first] = dx[first + 1] = dx[other] = dx[other + 1] = 0;
         dx[first] += dy[n] * (M(3) ? 1 : (1 - u) * (1 - v));
         dx[first + 1] += M(3) ? 0 : dy[n] * u * (1 - v);
