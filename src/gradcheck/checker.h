@@ -134,7 +134,7 @@ ptrdiff_t at_move_from_kinks(at_checker *c, int round);
 double at_scale_of(const at_checker *c, const at_probe *f);
 /* The verdict of one comparison. */
 void at_judge(at_checker *c, ptrdiff_t p, at_probe *f);
-/* One step is enough for n, unless a and n disagree, or n is not known well, or its sides differ. */
+/* One step is enough for n, unless a and n disagree, n is not known well, or its sides differ. */
 bool at_is_clear(const at_checker *c, const at_probe *f);
 double at_bound_of(const at_checker *c, const at_probe *f); /* of a - n, if a is right */
 /* Is there an input, or an index of one of its axes, of which nothing is known?  Its name. */

@@ -163,7 +163,7 @@ void at_measure_noise(at_checker *c)
     (c->is_float ? measure_float_noise : measure_double_noise)(c);
 }
 
-static double larger(double a, double b) /* fmax without its care for a NaN in a */
+static double greater(double a, double b) /* fmax without its care for a NaN in a */
 {
     return b > a ? b : a;
 }
@@ -177,11 +177,11 @@ static double digit_of(const at_checker *c)
 static double noise_at_step(at_checker *c, ptrdiff_t k, double h, bool stands_still)
 {
     double r = c->r[k], size = fabs(c->y0[k]);
-    for (int j = 0; j < 4; j++) size = larger(size, fabs(c->y[j][k]));
-    if (isfinite(size)) c->largest[k] = larger(c->largest[k], size);
+    for (int j = 0; j < 4; j++) size = greater(size, fabs(c->y[j][k]));
+    if (isfinite(size)) c->largest[k] = greater(c->largest[k], size);
     const double terms = c->x_size + 2 * h, largest = c->largest[k];
-    size = larger(size, stands_still || largest < terms ? largest : terms);
-    return isfinite(size) ? larger(r, digit_of(c) * size) : r;
+    size = greater(size, stands_still || largest < terms ? largest : terms);
+    return isfinite(size) ? greater(r, digit_of(c) * size) : r;
 }
 
 /* ------------------------------------------------------------------ one step ------------------- */
@@ -290,9 +290,9 @@ static bool is_contradicted(const at_slope *s, int j, int count)
     return n >= 3;
 }
 
-/* Do the two sides come apart at smaller steps, by more than rounding or the stairs of hidden terms,
- * and by as much as n?  Then step j is wider than what it should see: a bump, a wave, or units that
- * saturate. */
+/* Do the two sides come apart at smaller steps, by more than rounding or the stairs of hidden
+ * terms, and by as much as n?  Then step j is wider than what it should see: a bump, a wave, or
+ * units that saturate. */
 static bool sides_part(const at_slope *s, int j, int count)
 {
     for (int i = j + 1; i < count; i++)

@@ -168,8 +168,8 @@ static void round_to_float(at_checker *c)
 
 /* ------------------------------------------------------------------ the comparisons ------------ */
 
-/* a and n of these probes, by the best of many steps where one is not enough, and their verdicts. */
-static void compare(at_checker *c, ptrdiff_t from, ptrdiff_t to)
+/* a and n of these probes, by the best of many steps where one is not enough; their verdicts. */
+static void compare_probes(at_checker *c, ptrdiff_t from, ptrdiff_t to)
 {
     double *largest = from < c->elements ? &c->max_n : &c->max_along;
     for (ptrdiff_t p = from; p < to; p++) {
@@ -189,12 +189,12 @@ static void compare_all(at_checker *c)
     ptrdiff_t unknown = 0;
     c->max_n = c->max_along = 0;
     c->on_unknown = c->probes = c->elements + c->directions;
-    compare(c, 0, c->elements);
-    compare(c, c->elements, c->probes);
+    compare_probes(c, 0, c->elements);
+    compare_probes(c, c->elements, c->probes);
     for (ptrdiff_t p = 0; p < c->elements; p++) unknown += c->probe[p].verdict != ATTIC_PASS;
     if (unknown == 0 || unknown * 100 > c->elements) return;
     c->probes += ON_UNKNOWN;
-    compare(c, c->on_unknown, c->probes);
+    compare_probes(c, c->on_unknown, c->probes);
 }
 
 static void measure_size_of_loss(at_checker *c)

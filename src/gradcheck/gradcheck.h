@@ -22,11 +22,11 @@ typedef enum {
     ATTIC_NOT_RUN,       /* there was nothing to compare with; the reason says why */
     ATTIC_PASS,          /* every comparison agrees; the resolution says how much that means */
     ATTIC_WRONG,         /* backward is not the derivative, or breaks one of the rules below */
-    ATTIC_NOISE_LIMITED, /* rounding drowns the differences, element by element and along directions */
+    ATTIC_NOISE_LIMITED, /* rounding drowns the differences, of elements and along directions */
     ATTIC_NON_SMOOTH,    /* a kink or a jump at this very point: there is no derivative */
     ATTIC_VACUOUS,       /* nothing could have failed: no elements, or every derivative is 0 */
     ATTIC_RACE,          /* the same call gives other values, by more than rounding */
-    ATTIC_PARTLY_KNOWN /* what can be compared agrees, but of more than 1 % of the elements, or of
+    ATTIC_PARTLY_KNOWN   /* what can be compared agrees, but of more than 1 % of the elements, or of
                           * a whole input, rounding leaves only what directions show */
 } at_verdict;
 

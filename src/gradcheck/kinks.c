@@ -9,7 +9,7 @@
  *         |       /          right: (-3 L(0) + 4 L(h) - L(2h)) / 2h goes from 0 to 1 as h grows
  *         |_____/____
  *            x  d            d, the distance of the kink: with the slopes p, q before and behind,
- *                            L(h) - L(0) = p d + q (h - d), and so d = (q h - L(h) + L(0)) / (q - p)
+ *                            L(h) - L(0) = p d + q (h - d), so d = (q h - L(h) + L(0)) / (q - p)
  *
  * Such an element is UNKNOWN: a backward that is wrong by the whole slope may look the same.  So
  * the check moves it away from the kink and compares there.  At a kink at x itself, which has no

@@ -1,5 +1,5 @@
-/* report.c -- a verdict in words: the reason, where, element by element, and what the wrong ones say
- * together. */
+/* report.c -- a verdict in words: the reason, where, element by element, and what the wrong ones
+ * say together. */
 #include "gradcheck/checker.h"
 
 #include <math.h>
