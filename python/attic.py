@@ -188,8 +188,8 @@ at_gradcheck_size._fields_ = [("name", c_char_p), ("value", c_double)]
 at_gradcheck_element._fields_ = [("i", c_ssize_t), ("where", c_char_p), ("verdict", c_int), ("a", c_double),
     ("n", c_double), ("e", c_double), ("bound", c_double)]
 at_gradcheck_each_fn = CFUNCTYPE(None, POINTER(at_gradcheck_element), c_void_p)
-at_gradcheck_options._fields_ = [("directions", c_int), ("order", c_int), ("tolerance", c_double), ("runs", c_int),
-    ("seed", c_uint64), ("real", c_int), ("parts", POINTER(at_gradcheck_part)),
+at_gradcheck_options._fields_ = [("directions", c_int), ("order", c_int), ("tolerance", c_double), ("adds", c_bool),
+    ("runs", c_int), ("seed", c_uint64), ("real", c_int), ("parts", POINTER(at_gradcheck_part)),
     ("sizes", POINTER(at_gradcheck_size)), ("each", at_gradcheck_each_fn), ("each_ctx", c_void_p)]
 at_forward_fn = CFUNCTYPE(None, POINTER(c_double), POINTER(c_double), c_void_p)
 at_vjp_fn = CFUNCTYPE(None, POINTER(c_double), POINTER(c_double), POINTER(c_double), c_void_p)

@@ -78,6 +78,7 @@ typedef struct {
     double y_noise;      /* of every y_k, at least */
     at_probe *probe;     /* [probes] */
     at_arena *memory;
+    char outside[160]; /* what was written outside of a vector, or "" */
     at_gradcheck_report report;
 } at_checker;
 
@@ -91,6 +92,18 @@ bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double
 
 /* "x[109]", or, if it is in a part that has a name, "\"weight\" at [3]": the report's `where`. */
 void at_name_element(at_checker *c, const char *vector, ptrdiff_t i);
+
+/* ------------------------------------------------------------------ calls.c -------------------- */
+
+enum { ATTIC_GUARD = 16 }; /* elements before and behind each vector that nobody may write to */
+void at_guard(double *v, ptrdiff_t n);
+/* y = forward(x); dx = backward(x, u), where it adds on 0.  Both look at what is around. */
+void at_call_forward(at_checker *c, double *y);
+void at_call_backward(at_checker *c, double *dx);
+/* Has any of them written there?  Then the report says so. */
+bool at_writes_outside(at_checker *c);
+/* Is all of y, or of dx, written, or added where it should be?  Works in y[0] and y[1]. */
+bool at_breaks_rules_of_writing(at_checker *c, bool backward);
 
 /* ------------------------------------------------------------------ the same again: repeats.c ---- */
 

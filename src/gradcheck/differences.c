@@ -40,7 +40,7 @@ static void step_aside(at_checker *c, double h)
 static void evaluate_at(at_checker *c, double h, double *y)
 {
     step_aside(c, h);
-    c->forward(c->x, y, c->ctx);
+    at_call_forward(c, y);
 }
 
 /* dx = what backward says at x0 + h v to the upstream gradient u + h w */
@@ -48,7 +48,7 @@ static void backward_at(at_checker *c, double h, double *dx)
 {
     step_aside(c, h);
     for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] + h * c->w[k];
-    c->vjp(c->x, c->u, dx, c->ctx);
+    at_call_backward(c, dx);
 }
 
 double at_largest(const double *x, ptrdiff_t n)
@@ -193,7 +193,7 @@ static double unit_along(const at_checker *c, double x, double largest)
     return beside && !c->is_float ? at_float_scale(x) : size_of_element(x);
 }
 
-/* v = direction p, or the axis of element p; returns the unit of steps along it. */
+/* What is infinite stays where it is.  v = direction p, or the axis of element p; returns the unit of steps along it. */
 static double aim_at(at_checker *c, ptrdiff_t p)
 {
     bool along = p >= c->elements;
@@ -203,7 +203,8 @@ static double aim_at(at_checker *c, ptrdiff_t p)
         double v = along ? at_random_normal(s, (uint64_t)i) : i == p;
         if (c->is_float) v = rint(16 * v) / 16;
         if (p >= c->on_unknown && c->probe[i].verdict == ATTIC_PASS) v = 0;
-        c->v[i] = along ? unit_along(c, c->x0[i], largest) * v : v;
+        if (along) v = isfinite(c->x0[i]) ? unit_along(c, c->x0[i], largest) * v : 0;
+        c->v[i] = v;
     }
     memset(c->moves, 0, (size_t)c->m * sizeof *c->moves);
     memset(c->largest, 0, (size_t)c->m * sizeof *c->largest);

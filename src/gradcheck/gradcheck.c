@@ -77,6 +77,14 @@ static const at_precision float_precision = {1e-4, 1e-2, 1e-1, 1e-3, -1};
 
 enum { DIRECTIONS = 4, ON_UNKNOWN = 2 }; /* beside the elements */
 
+static double *guarded(double **memory, ptrdiff_t n)
+{
+    double *v = *memory + ATTIC_GUARD;
+    at_guard(v, n);
+    *memory = v + n + ATTIC_GUARD;
+    return v;
+}
+
 /* Memory for all vectors of c, with zeros in them. */
 static bool checker_has_memory(at_checker *c, at_arena *a)
 {
@@ -84,15 +92,15 @@ static bool checker_has_memory(at_checker *c, at_arena *a)
     double **of_m[] = {&c->u, &c->u_kept, &c->w, &c->y0, &c->r, &c->largest, &c->moves, &c->jump};
     ptrdiff_t n = c->n, m = c->m, most = n > m ? n : m;
     if (most > PTRDIFF_MAX / 256) return false;
-    size_t bytes = (size_t)(6 * n + 8 * m + 4 * most) * sizeof(double);
+    size_t bytes = (size_t)(6 * n + 8 * m + 4 * most + 18 * 2 * ATTIC_GUARD) * sizeof(double);
     double *p = at_arena_alloc(a, bytes);
     const size_t probes = (size_t)(c->elements + c->directions + ON_UNKNOWN);
     c->probe = at_arena_alloc(a, probes * sizeof *c->probe);
     if (!p || !c->probe) return false;
     memset(p, 0, bytes);
-    for (int i = 0; i < 6; i++, p += n) *of_n[i] = p;
-    for (int i = 0; i < 8; i++, p += m) *of_m[i] = p;
-    for (int i = 0; i < 4; i++, p += most) c->y[i] = p;
+    for (int i = 0; i < 6; i++) *of_n[i] = guarded(&p, n);
+    for (int i = 0; i < 8; i++) *of_m[i] = guarded(&p, m);
+    for (int i = 0; i < 4; i++) c->y[i] = guarded(&p, most);
     return true;
 }
 
@@ -126,7 +134,7 @@ static bool rule_breaks(at_checker *c, const char *reason, const char *vector, p
 static bool breaks_forward_rules(at_checker *c)
 {
     fill_with_nan(c->y0, c->m);
-    c->forward(c->x, c->y0, c->ctx);
+    at_call_forward(c, c->y0);
     return rule_breaks(c, "forward changes its input", "x", c->n, c->x, c->x0);
 }
 
@@ -134,7 +142,7 @@ static bool breaks_backward_rules(at_checker *c)
 {
     if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
     fill_with_nan(c->a, c->n);
-    c->vjp(c->x, c->u, c->a, c->ctx);
+    at_call_backward(c, c->a);
     return rule_breaks(c, "backward changes its input", "x", c->n, c->x, c->x0) ||
            rule_breaks(c, "backward changes its upstream gradient", "dy", c->m, c->u, c->u_kept);
 }
@@ -143,7 +151,7 @@ static bool breaks_rule_of_zero(at_checker *c)
 {
     memset(c->u, 0, (size_t)c->m * sizeof *c->u);
     fill_with_nan(c->again, c->n);
-    c->vjp(c->x, c->u, c->again, c->ctx);
+    at_call_backward(c, c->again);
     memcpy(c->u, c->u_kept, (size_t)c->m * sizeof *c->u);
     ptrdiff_t i = 0;
     while (i < c->n && (c->again[i] == 0 || !isfinite(c->a[i]))) i++; /* 0 a may be NaN */
@@ -163,7 +171,7 @@ static void round_to_float(at_checker *c)
     for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->moved_x[i] = at_short_float(c->x0[i]);
     for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] = at_short_float(c->u[k]);
     c->x0 = c->moved_x;
-    c->forward(c->x, c->y0, c->ctx);
+    at_call_forward(c, c->y0);
 }
 
 /* ------------------------------------------------------------------ the comparisons ------------ */
@@ -258,7 +266,7 @@ static bool check_beside_kinks(at_checker *c, int round)
     c->backward_measured = false;
     at_measure_noise(c);
     compare_all(c);
-    if (at_has_changed(c)) return false;
+    if (at_has_changed(c) || at_writes_outside(c)) return false;
     at_conclude(c);
     return true;
 }
@@ -268,19 +276,21 @@ static void run_check(at_checker *c)
     if (!has_good_parts(c)) return;
     if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
     draw_upstream(c);
-    if (breaks_forward_rules(c) || has_nan(c)) return;
+    if (breaks_forward_rules(c) || at_writes_outside(c) || at_breaks_rules_of_writing(c, false) ||
+        has_nan(c))
+        return;
     at_dtype real = c->options.order == 2 ? ATTIC_F64 : c->options.real;
     if (real == ATTIC_F32 || (real == ATTIC_REAL && at_computes_in_float(c))) round_to_float(c);
     if (has_nan(c)) return;
     measure_size_of_loss(c);
     c->exact_tolerance = c->options.tolerance > 0 ? c->options.tolerance : EXACT_TOLERANCE;
     if (!(c->options.tolerance > 0)) c->options.tolerance = c->precision.tolerance;
-    if (breaks_backward_rules(c) || at_forward_races(c) || at_backward_races(c) ||
-        breaks_rule_of_zero(c))
+    if (breaks_backward_rules(c) || at_writes_outside(c) || at_breaks_rules_of_writing(c, true) ||
+        at_forward_races(c) || at_backward_races(c) || breaks_rule_of_zero(c))
         return;
     at_measure_noise(c);
     compare_all(c);
-    if (at_has_changed(c)) return;
+    if (at_has_changed(c) || at_writes_outside(c)) return;
     at_conclude(c);
     for (int round = 0; round < 3 && c->report.unknown && !is_decided(&c->report); round++)
         if (!check_beside_kinks(c, round)) break;

@@ -127,6 +127,7 @@ typedef struct {
     int directions;
     int order; /* 2: checks the gradient of the gradient, see at_gradcheck; 0 and 1: the gradient */
     double tolerance; /* 0: 1e-7, in float 1e-4; and 1e-10 for e */
+    bool adds;        /* backward adds its gradient to dx, as kernels that accumulate do */
     int runs; /* of forward and of backward at the same x, which must be alike, at each of 8 points:
                * at most 1000.  0 is 12: if 5 % of the runs are wrong, 99 of 100 checks see it. */
     uint64_t seed;
@@ -176,7 +177,8 @@ typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx)
  *
  *     dx_i = sum_k dy_k d(y_k)/d(x_i)          a vector-Jacobian product
  *
- * Both write every element of their result.  Needs no tape; its own memory is freed on return. */
+ * Both write every element of their result (with options.adds, backward adds to it), and nothing
+ * else: what they write up to 16 elements before or behind x, y, dy, dx is found, and WRONG.  Needs no tape; its own memory is freed on return. */
 AT_API at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
                                            ptrdiff_t m, const double *x, void *ctx,
                                            at_gradcheck_options options);

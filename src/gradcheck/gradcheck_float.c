@@ -104,7 +104,7 @@ bool at_computes_in_float(at_checker *c)
         for (int v = THERE; v <= FURTHER_AWAY; v++) {
             for (ptrdiff_t i = 0; i < c->n; i++)
                 c->x[i] = near_float(c->x0[i], s, point, (uint64_t)i, (vantage)v);
-            c->forward(c->x, c->y[v], c->ctx);
+            at_call_forward(c, c->y[v]);
         }
         for (ptrdiff_t k = 0; k < c->m; k++) {
             int vote = looks_like_float(c, k, point);
@@ -127,14 +127,15 @@ typedef struct {
     float *y, *dy; /* [m] */
 } float_function;
 
+/* With what is around them. */
 static void narrow(ptrdiff_t n, const double *from, float *to)
 {
-    for (ptrdiff_t i = 0; i < n; i++) to[i] = (float)from[i];
+    for (ptrdiff_t i = -ATTIC_GUARD; i < n + ATTIC_GUARD; i++) to[i] = (float)from[i];
 }
 
 static void widen(ptrdiff_t n, const float *from, double *to)
 {
-    for (ptrdiff_t i = 0; i < n; i++) to[i] = (double)from[i];
+    for (ptrdiff_t i = -ATTIC_GUARD; i < n + ATTIC_GUARD; i++) to[i] = (double)from[i];
 }
 
 /* What is written where nothing should be is handed back, too, so that the checker notices. */
@@ -169,12 +170,17 @@ at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f3
         return at_gradcheck_fn(NULL, NULL, n, m, NULL, ctx, options);
     at_arena a = {0};
     bool fits = n <= PTRDIFF_MAX / 64 && m <= PTRDIFF_MAX / 64;
-    double *wide = fits ? at_arena_alloc(&a, (size_t)(2 * n + m) * sizeof *wide) : NULL;
-    if (wide) {
-        float *floats = (float *)(wide + n);
-        float_function f = {forward,           vjp, ctx, n, m, floats, floats + n, floats + 2 * n,
-                            floats + 2 * n + m};
-        widen(n, x, wide);
+    const ptrdiff_t around = 2 * ATTIC_GUARD;
+    const size_t floats = (size_t)(2 * (n + around) + 2 * (m + around));
+    double *wide = fits ? at_arena_alloc(&a, (size_t)n * sizeof *wide) : NULL;
+    float *p = wide ? at_arena_alloc(&a, floats * sizeof *p) : NULL;
+    if (p) {
+        float_function f = {.forward = forward, .vjp = vjp, .ctx = ctx, .n = n, .m = m};
+        f.x = p + ATTIC_GUARD;
+        f.dx = f.x + n + around;
+        f.y = f.dx + n + around;
+        f.dy = f.y + m + around;
+        for (ptrdiff_t i = 0; i < n; i++) wide[i] = (double)x[i];
         options.real = ATTIC_F32;
         r = at_gradcheck_fn(forward_in_float, vjp_in_float, n, m, wide, &f, options);
     }

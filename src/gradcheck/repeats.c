@@ -67,9 +67,9 @@ static void run(at_checker *c, bool backward, double *to)
     ptrdiff_t n = backward ? c->n : c->m;
     for (ptrdiff_t i = 0; i < n; i++) to[i] = (double)NAN;
     if (backward)
-        c->vjp(c->x, c->u, to, c->ctx);
+        at_call_backward(c, to);
     else
-        c->forward(c->x, to, c->ctx);
+        at_call_forward(c, to);
 }
 
 static void run_at_points(at_checker *c, bool backward, at_repeats *r)
