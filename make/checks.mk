@@ -150,6 +150,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=gradcheck_float $(runner)
 	@ATTIC_PLANTED=all CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=gradcheck_planted $(runner)
+	@ATTIC_CORRECT_FUNCTIONS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=gradcheck_correct $(runner)
 	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
 	@ATTIC_PAIRS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=misuse_calls $(runner)
 	@ATTIC_ANSWERS=all CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=course_judged $(runner)

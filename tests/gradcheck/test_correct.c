@@ -1,6 +1,8 @@
 /* test_correct.c -- the correct functions are drawn by number, and right.
  *
- * What the checker says of them: make gradcheck-corpus. */
+ *     ATTIC_CORRECT_FUNCTIONS=10000 CK_DEFAULT_TIMEOUT=0 make test SUITE=gradcheck_correct
+ *
+ * judges so many, in place of 300, and prints how they went.  One of them: make gradcheck-corpus. */
 #include "gradcheck/correct_tally.h"
 
 #include <math.h>
@@ -8,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/options.h"
 #include "gradcheck/correct_kernels.h"
 #include "test.h"
 
@@ -85,6 +88,23 @@ START_TEST(one_wrong_verdict_or_too_few_that_pass_are_not_right)
 }
 END_TEST
 
+START_TEST(no_correct_function_is_wrong_and_nine_of_ten_pass)
+{
+    const char *wanted = getenv("ATTIC_CORRECT_FUNCTIONS");
+    correct_choice c = {.count = 300, .every = true};
+    ck_assert_msg(!wanted || read_int(wanted, 1, 1000000, &c.count),
+                  "ATTIC_CORRECT_FUNCTIONS is \"%s\", but must be a whole number from 1 to 1000000",
+                  wanted);
+    correct_tally t = at_tally_correct(c, wanted ? stdout : NULL);
+    ck_assert_msg(at_tally_is_right(&t), "of %d, %d are WRONG, %d RACE, %d PASS", t.drawn,
+                  t.verdicts[ATTIC_WRONG], t.verdicts[ATTIC_RACE], t.verdicts[ATTIC_PASS]);
+    c.wrong_by = 0.05;
+    t = at_tally_correct(c, wanted ? stdout : NULL);
+    ck_assert_msg(at_tally_is_found(&t), "of %d mistakes, %d are WRONG, %d passed off", t.drawn,
+                  t.verdicts[ATTIC_WRONG], t.passed_off);
+}
+END_TEST
+
 START_TEST(planted_mistakes_are_found_or_passed_off)
 {
     correct_choice wrong = {.count = 3 * at_correct_families(), .family = "x b", .wrong_by = 0.05};
@@ -113,6 +133,7 @@ START_TEST(a_family_can_be_chosen_and_is_printed)
 }
 END_TEST
 
-SUITE(gradcheck_correct, the_same_number_is_the_same_function, every_family_passes_somewhere,
+SUITE(gradcheck_correct, no_correct_function_is_wrong_and_nine_of_ten_pass,
+      the_same_number_is_the_same_function, every_family_passes_somewhere,
       backward_in_float_is_the_one_in_double, one_wrong_verdict_or_too_few_that_pass_are_not_right,
       planted_mistakes_are_found_or_passed_off, a_family_can_be_chosen_and_is_printed)

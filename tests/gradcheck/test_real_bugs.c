@@ -26,4 +26,13 @@ START_TEST(the_same_kernels_repaired_are_right)
 }
 END_TEST
 
-SUITE(gradcheck_real_bugs, published_bugs_are_found, the_same_kernels_repaired_are_right)
+START_TEST(six_of_ten_published_bugs_are_named_in_the_first_line)
+{
+    int named = 0;
+    for (int i = 0; i < at_real_bugs(); i++) named += at_check_real_bug(i, false).named;
+    ck_assert_int_ge(10 * named, 6 * at_real_bugs());
+}
+END_TEST
+
+SUITE(gradcheck_real_bugs, published_bugs_are_found, the_same_kernels_repaired_are_right,
+      six_of_ten_published_bugs_are_named_in_the_first_line)
