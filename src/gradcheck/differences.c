@@ -193,7 +193,8 @@ static double unit_along(const at_checker *c, double x, double largest)
     return beside && !c->is_float ? at_float_scale(x) : size_of_element(x);
 }
 
-/* What is infinite stays where it is.  v = direction p, or the axis of element p; returns the unit of steps along it. */
+/* v = direction p, in which what is infinite stays where it is, or the axis of element p; returns
+ * the unit of steps along it. */
 static double aim_at(at_checker *c, ptrdiff_t p)
 {
     bool along = p >= c->elements;

@@ -178,7 +178,8 @@ typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx)
  *     dx_i = sum_k dy_k d(y_k)/d(x_i)          a vector-Jacobian product
  *
  * Both write every element of their result (with options.adds, backward adds to it), and nothing
- * else: what they write up to 16 elements before or behind x, y, dy, dx is found, and WRONG.  Needs no tape; its own memory is freed on return. */
+ * else: what they write up to 16 elements before or behind x, y, dy and dx is WRONG.  Needs no
+ * tape; its own memory is freed on return. */
 AT_API at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
                                            ptrdiff_t m, const double *x, void *ctx,
                                            at_gradcheck_options options);

@@ -3,6 +3,7 @@
 #include "gradcheck/real_bugs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/rng.h"
@@ -550,8 +551,12 @@ int at_real_bugs(void)
     return (int)(sizeof bugs / sizeof *bugs);
 }
 
-static bool is_named(const real_bug *bug, const char *line)
+/* In the reason, or in the first line of what the wrong elements say together. */
+static bool is_named(const real_bug *bug, const at_gradcheck_report *r)
 {
+    char line[sizeof r->reason + sizeof r->diagnosis + 2];
+    snprintf(line, sizeof line, "%s %.*s", r->reason, (int)strcspn(r->diagnosis, "\n"),
+             r->diagnosis);
     for (int i = 0; i < 2 && bug->expects[i]; i++)
         if (!strstr(line, bug->expects[i])) return false;
     return true;
@@ -571,5 +576,5 @@ real_bug_verdict at_check_real_bug(int which, bool repaired)
     at_gradcheck_report r = at_gradcheck_fn_f32(bug.forward, bug.vjp, n, bug.m, x, &bug,
                                                 (at_gradcheck_options){.parts = parts});
     bool found = r.verdict == ATTIC_WRONG || r.verdict == ATTIC_RACE;
-    return (real_bug_verdict){bug.name, bug.thread, found, found && is_named(&bug, r.reason), r};
+    return (real_bug_verdict){bug.name, bug.thread, found, found && is_named(&bug, &r), r};
 }
