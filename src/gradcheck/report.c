@@ -59,8 +59,8 @@ void at_write_reason(at_checker *c, bool by_element)
         [ATTIC_WRONG] = "backward is not the derivative of forward",
         [ATTIC_NOISE_LIMITED] =
             "rounding errors of forward leave the differences too few digits at every step",
-        [ATTIC_PARTLY_KNOWN] = "what can be compared agrees, but too much is known only along "
-                               "directions: by elements, rounding errors of forward drown it",
+        [ATTIC_PARTLY_KNOWN] =
+            "what can be compared agrees, but too much of it is known along directions alone",
         [ATTIC_NON_SMOOTH] = "the derivatives from both sides do not meet: a kink or a jump",
         [ATTIC_VACUOUS] = "every derivative is 0 here: a missing backward would pass too"};
     at_gradcheck_report *r = &c->report;
