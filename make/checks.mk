@@ -165,7 +165,7 @@ gradcheck-corpus: $(corpus) ## what does the gradient checker say of 300 correct
 	@$(RUN) $(corpus) $(ARGS)
 
 check-readme: $(static) $(shared) exercises ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
-	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files gradient_checking install lecturer proof pytorch reading runs training variants); do \
+	@set -e; for page in README $(addprefix docs/,attention checking cookbook derivatives files gradient_checking install lecturer proof pytorch reading runs training variants); do \
 	    PYTHON='$(PYTHON)' sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # The arithmetic of this build, and a hash of all bits that it computes.
