@@ -458,7 +458,7 @@ static bool holds(const input_view *p, condition it, ptrdiff_t e)
     if (it == IS_NAN) return isnan(p->a[e]);
     if (it == IS_ZERO) return p->a[e] == 0;
     if (it == SHOULD_BE_ZERO) return fabs(p->n[e]) <= fmin(p->bound[e], 0.05 * fabs(p->a[e]));
-    return p->of_first && fabs(p->a[e] - p->of_first[e]) <= rounding_of(p, e);
+    return p->of_first && fabs(p->a[e] - p->of_first[e]) <= 1e-3 * fabs(p->a[e]);
 }
 
 static bool write_if_all(input_view *p, condition it, const char *what)
