@@ -55,7 +55,7 @@ typedef struct { /* one part of x, and what is said of it */
     char finding[ATTIC_DIAGNOSIS];
 } input_view;
 
-__attribute__((format(printf, 2, 3))) static void add_text(char *text, const char *format, ...)
+AT_PRINTF(2, 3) static void add_text(char *text, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list args;
@@ -291,7 +291,7 @@ static bool write_fit(input_view *p, fit_kind kind, int axis)
 typedef struct {
     char name[44];
     double value;
-    enum { CONSTANT_NUMBER, SIZE, LENGTH } kind;
+    enum { CONSTANT_NUMBER, OF_A_SIZE, OF_AN_AXIS } kind;
 } named_number;
 
 typedef struct {
@@ -299,8 +299,8 @@ typedef struct {
     named_number number[MOST_NUMBERS];
 } number_list;
 
-__attribute__((format(printf, 4, 5))) static void add_number(number_list *to, int kind,
-                                                             double value, const char *format, ...)
+AT_PRINTF(4, 5)
+static void add_number(number_list *to, int kind, double value, const char *format, ...)
 {
     if (to->count == MOST_NUMBERS) return;
     named_number *number = &to->number[to->count++];
@@ -320,16 +320,16 @@ static void collect_numbers(const at_elements *all, const at_gradcheck_part *par
     add_number(to, CONSTANT_NUMBER, 0.69314718055994531, "ln 2");
     add_number(to, CONSTANT_NUMBER, 1.4426950408889634, "log2 e");
     for (const at_gradcheck_size *s = all->sizes; s && s->name; s++) {
-        if (s->value > 0) add_number(to, SIZE, s->value, "%.16s", s->name);
+        if (s->value > 0) add_number(to, OF_A_SIZE, s->value, "%.16s", s->name);
         if (s->value > 1e-3 && s->value < 1)
-            add_number(to, SIZE, 1 - s->value, "(1 - %.16s)", s->name);
+            add_number(to, OF_A_SIZE, 1 - s->value, "(1 - %.16s)", s->name);
     }
     for (; part->name; part++)
         for (int axis = 0; axis < shape_of(part).ndim; axis++) {
             int length = shape_of(part).dim[axis], i = 0;
             while (i < to->count && to->number[i].value != length) i++;
             if (i == to->count)
-                add_number(to, LENGTH, length, "(axis %d of %.20s)", axis, part->name);
+                add_number(to, OF_AN_AXIS, length, "(axis %d of %.20s)", axis, part->name);
         }
 }
 
@@ -354,10 +354,11 @@ static int try_form(char *text, double f, double error, const number_list *numbe
         for (int j = alone ? i : 1; j < (alone ? i + 1 : numbers->count); j++) {
             const named_number *a = &numbers->number[i], *b = &numbers->number[j];
             const double value = power_of(a->value, form->p) * power_of(b->value, form->q);
-            if ((a->kind == LENGTH) != lengths || fabs(fabs(f) - value) > error * value) continue;
+            if ((a->kind == OF_AN_AXIS) != lengths || fabs(fabs(f) - value) > error * value)
+                continue;
             if (a->kind == CONSTANT_NUMBER ? form->p != 1 : !alone && !like) continue;
-            if (!alone && (b->kind != SIZE || i == j)) continue;
-            if (found == 6 || (same && a->kind == SIZE && j < i)) continue;
+            if (!alone && (b->kind != OF_A_SIZE || i == j)) continue;
+            if (found == 6 || (same && a->kind == OF_A_SIZE && j < i)) continue;
             add_text(text, "%s%s", found++ ? " or " : "", f < 0 ? "-" : "");
             add_text(text, form->format, a->name, b->name);
         }
