@@ -288,10 +288,12 @@ static bool write_fit(input_view *p, fit_kind kind, int axis)
 
 /* ------------------------------------------------------------------ the name of a factor ------- */
 
+typedef enum { CONSTANT_NUMBER, OF_A_SIZE, OF_AN_AXIS } number_kind;
+
 typedef struct {
     char name[44];
     double value;
-    enum { CONSTANT_NUMBER, OF_A_SIZE, OF_AN_AXIS } kind;
+    number_kind kind;
 } named_number;
 
 typedef struct {
@@ -300,7 +302,7 @@ typedef struct {
 } number_list;
 
 AT_PRINTF(4, 5)
-static void add_number(number_list *to, int kind, double value, const char *format, ...)
+static void add_number(number_list *to, number_kind kind, double value, const char *format, ...)
 {
     if (to->count == MOST_NUMBERS) return;
     named_number *number = &to->number[to->count++];
