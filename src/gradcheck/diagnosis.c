@@ -425,15 +425,17 @@ static bool write_move(input_view *p, int axis, int move)
 {
     const int length = p->shape.dim[axis];
     ptrdiff_t spare = move > 0 ? p->count / length : 0;
-    double nn = 0, tt = 0;
+    double nn = 0, dd = 0, tt = 0;
     for (ptrdiff_t e = 0; e < p->count && spare >= 0; e++) {
+        const double d = p->a[e] - p->n[e];
         const ptrdiff_t from = moved_from(p, axis, move, e);
         const double t = rounding_of(p, e) + p->bound[from];
         spare -= !(fabs(p->a[e] - p->n[from]) <= t);
         nn += p->n[from] * p->n[from];
+        dd += d * d;
         tt += t * t;
     }
-    if (spare < 0 || tt > 1e-3 * nn) return false;
+    if (spare < 0 || tt > 1e-3 * nn || tt > 0.01 * dd) return false;
     add_text(p->finding, "the derivative, but axis %d ", axis);
     if (move == TRANSPOSED)
         add_text(p->finding, "and axis %d are transposed", axis + 1);

@@ -10,10 +10,16 @@
  *
  *     bound = 4 * 3/2 sum_k |u_k| r_k / h        over the y_k that move; 4 for safety
  *
+ * A y_k with a KINK between x and x + 2h has another slope before it than behind, and n is anything
+ * between.  One-sided differences show it: where L is smooth they part like h^2, so a quarter is
+ * left when h is halved.  What is left of the parting of a y_k where it is more than a third counts
+ * in full: bound + |right_k - left_k|.
+ *
  * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture
  * of gradcheck.c for this one element.  Steps that agree with those beside them tell how well n is
- * known, without regard to a; one that three smaller ones contradict does not count.  What the
- * best of them lacks in agreement belongs to its bound. */
+ * known, without regard to a; one that smaller ones contradict does not count, nor one below which
+ * the two sides part.  What the best of them lacks in agreement belongs to its bound, and so does
+ * the rounding that all smaller steps show. */
 #include "gradcheck/checker.h"
 
 #include <float.h>
@@ -97,8 +103,9 @@ static void draw_direction(at_checker *c, double size)
         c->v[i] = size * size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
 }
 
-/* r_k, along a random direction, on the quieter side: a kink at x0 is between the sides, one
- * close by spoils only one.  And no y_k is known better than to a fraction of its last digit. */
+/* r_k, along a random direction, on the louder side; where that is far louder than rounding is, and
+ * than the other side, a kink close by has spoiled it, and the quieter one counts.  And no y_k is
+ * known better than to a fraction of its last digit. */
 static void measure_double_noise(at_checker *c)
 {
     const double spacing = ldexp(1, FINE_SPACING);
@@ -258,7 +265,8 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         s.low += left < right ? left : right;
         s.high += left < right ? right : left;
         const double jump = fabs(right - left);
-        const bool bends = halved && 3 * jump < c->jump[k]; /* smoothly */
+        const bool bends = halved ? 3 * jump < c->jump[k] /* like h^2: smoothly */
+                                  : jump < 0.01 * (fabs(right) + fabs(left));
         if (!bends && jump > rounding) kinks += jump;
         c->jump[k] = jump;
     }
@@ -322,8 +330,7 @@ static int choose_best_step(at_probe *f, const at_slope *s, int count)
     double least = (double)INFINITY;
     for (int j = 1; j + 1 < count; j++) {
         double unsure = unsure_of(s, j);
-        if (!(unsure < least) || is_contradicted(s, j, count)) continue;
-        if (sides_part(s, j, count)) continue;
+        if (!(unsure < least) || is_contradicted(s, j, count) || sides_part(s, j, count)) continue;
         best = j;
         f->s = s[j];
         f->n = s[j].n;

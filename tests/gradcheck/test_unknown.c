@@ -190,6 +190,32 @@ START_TEST(stairs_of_hidden_terms_belong_to_the_bound)
 }
 END_TEST
 
+/* Waves of |x| up to 3, whose third derivative is 9 times their first. */
+static void waves(const double *x, double *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < 8; i++) y[i] = sin(3 * x[i]);
+}
+static void waves_back(const double *x, const double *dy, double *dx, void *ctx)
+{
+    for (int i = 0; i < 8; i++) dx[i] = *(double *)ctx * 3 * cos(3 * x[i]) * dy[i];
+}
+
+START_TEST(curvature_is_no_kink_and_hides_nothing_in_double)
+{
+    const double x[] = {0.1, -0.2, 0.3, 0.9, -1.2, 2, 2.9, -3};
+    double right = 1, wrong = 1 + 3e-7;
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        at_gradcheck_options o = {.seed = seed, .runs = 1};
+        at_gradcheck_report r = at_gradcheck_fn(waves, waves_back, 8, 8, x, &right, o);
+        ck_assert(r.verdict == ATTIC_PASS && r.resolution < 1.5e-7);
+        r = at_gradcheck_fn(waves, waves_back, 8, 8, x, &wrong, o);
+        ck_assert(r.verdict == ATTIC_WRONG && r.failed == 8);
+        ck_assert_str_eq(r.diagnosis, "x is wrong"); /* an error as small as that has no name */
+    }
+}
+END_TEST
+
 typedef at_tensor *unary(at_tape *t, at_tensor *x);
 
 static at_tensor *log_of_minus_square(at_tape *t, at_tensor *x)
@@ -230,4 +256,5 @@ SUITE(gradcheck_unknown, a_correct_relu_passes_at_every_distance_from_its_kink,
       the_report_says_how_near_the_kink_is, a_layer_of_relu_and_a_mean_of_squares_pass,
       what_is_known_along_directions_alone_is_called_so,
       an_input_that_is_unknown_as_a_whole_does_not_pass, a_verdict_has_an_exit_status,
-      stairs_of_hidden_terms_belong_to_the_bound, doubles_at_the_ends_of_their_range_are_not_wrong)
+      stairs_of_hidden_terms_belong_to_the_bound, curvature_is_no_kink_and_hides_nothing_in_double,
+      doubles_at_the_ends_of_their_range_are_not_wrong)
