@@ -64,6 +64,7 @@ ATTIC_NON_SMOOTH = 4
 ATTIC_VACUOUS = 5
 ATTIC_RACE = 6
 ATTIC_PARTLY_KNOWN = 7
+ATTIC_MISMATCH = 8
 ATTIC_DIAGNOSIS = 401
 ATTIC_MEAN = 0
 ATTIC_SUM = 1
@@ -176,7 +177,7 @@ at_mark._fields_ = [("tape", POINTER(at_tape)), ("serial", c_uint64)]
 at_function = CFUNCTYPE(POINTER(at_tensor), POINTER(at_tape), POINTER(POINTER(at_tensor)), c_void_p)
 at_memory._fields_ = [("permanent", c_size_t), ("step", c_size_t), ("step_peak", c_size_t), ("reserved", c_size_t),
     ("nodes", c_int)]
-at_gradcheck_report._fields_ = [("verdict", c_int), ("reason", c_char * 240), ("real", c_int),
+at_gradcheck_report._fields_ = [("verdict", c_int), ("reason", c_char * 240), ("real", c_int), ("bits", c_int),
     ("checked", c_ssize_t), ("failed", c_ssize_t), ("unknown", c_ssize_t), ("error", c_double),
     ("exact_error", c_double), ("resolution", c_double), ("hidden", c_double), ("directions", c_int),
     ("along_error", c_double), ("along_resolution", c_double), ("diagnosis", c_char * ATTIC_DIAGNOSIS),
@@ -188,11 +189,12 @@ at_gradcheck_size._fields_ = [("name", c_char_p), ("value", c_double)]
 at_gradcheck_element._fields_ = [("i", c_ssize_t), ("where", c_char_p), ("verdict", c_int), ("a", c_double),
     ("n", c_double), ("e", c_double), ("bound", c_double)]
 at_gradcheck_each_fn = CFUNCTYPE(None, POINTER(at_gradcheck_element), c_void_p)
-at_gradcheck_options._fields_ = [("directions", c_int), ("order", c_int), ("tolerance", c_double), ("adds", c_bool),
-    ("runs", c_int), ("seed", c_uint64), ("real", c_int), ("parts", POINTER(at_gradcheck_part)),
-    ("sizes", POINTER(at_gradcheck_size)), ("each", at_gradcheck_each_fn), ("each_ctx", c_void_p)]
 at_forward_fn = CFUNCTYPE(None, POINTER(c_double), POINTER(c_double), c_void_p)
 at_vjp_fn = CFUNCTYPE(None, POINTER(c_double), POINTER(c_double), POINTER(c_double), c_void_p)
+at_gradcheck_options._fields_ = [("directions", c_int), ("order", c_int), ("tolerance", c_double), ("adds", c_bool),
+    ("runs", c_int), ("seed", c_uint64), ("real", c_int), ("twin", at_forward_fn),
+    ("parts", POINTER(at_gradcheck_part)), ("sizes", POINTER(at_gradcheck_size)), ("each", at_gradcheck_each_fn),
+    ("each_ctx", c_void_p)]
 at_forward_fn_f32 = CFUNCTYPE(None, POINTER(c_float), POINTER(c_float), c_void_p)
 at_vjp_fn_f32 = CFUNCTYPE(None, POINTER(c_float), POINTER(c_float), POINTER(c_float), c_void_p)
 at_cross_entropy_args._fields_ = [("reduction", c_int), ("label_smoothing", c_double), ("ignore", c_bool),
@@ -806,6 +808,15 @@ class _Function:
             raise ValueError(f"f gives {list(y.shape)}, but has given {list(self.shape)}")
         return y.ravel()
 
+    def in_double(self, x):
+        y = self.of_twin(self.inputs(x))
+        if y.shape != self.shape:
+            raise ValueError(f"twin gives {list(y.shape)}, but f {list(self.shape)}")
+        return y.ravel()
+
+    def of_twin(self, arrays):
+        return np.asarray(self.twin(*arrays))
+
     def backward(self, x, dy):
         dy.flags.writeable = self.writeable
         return self.gradient(BACKWARD, dy.reshape(self.shape), self.inputs(x))
@@ -832,7 +843,7 @@ class _Function:
         return np.concatenate(parts)
 
     def check(self, options):
-        sizes = options.pop("sizes", {})
+        sizes, self.twin = options.pop("sizes", {}), options.pop("twin", None)
         sizes = (at_gradcheck_size * (len(sizes) + 1))(*((name.encode(), value) for name, value in sizes.items()))
         with self.inside(FORWARD):
             self.shape = np.shape(self.f(*self.inputs()))
@@ -850,6 +861,8 @@ class _Function:
         forward_type, vjp_type, check = (at_forward_fn_f32, at_vjp_fn_f32, at_gradcheck_fn_f32) if single else \
             (at_forward_fn, at_vjp_fn, at_gradcheck_fn)
         forward = forward_type(lambda x, y, _: self.run(self.forward, (y, (m,)), (x, (n,))))
+        if self.twin:
+            options["twin"] = at_forward_fn(lambda x, y, _: self.run(self.in_double, (y, (m,)), (x, (n,))))
         backward = vjp_type(lambda x, dy, dx, _: self.run(self.backward, (dx, (n,)), (x, (n,)), (dy, (m,))))
         c = check(forward, backward, n, m, self.x.ctypes.data_as(POINTER(c_float if single else c_double)), None,
                   at_gradcheck_options(parts=parts, sizes=sizes, each=at_gradcheck_each_fn(each), **options))
@@ -922,6 +935,10 @@ class _TorchFunction(_Function):
             raise TypeError(f"f gives {type(y).__name__}, and should give one tensor")
         self.like_y = dict(device=y.device, dtype=y.dtype)
         return tensors, y
+
+    def of_twin(self, arrays):
+        from torch import from_numpy
+        return self.to_numpy(self.twin(*(from_numpy(a.copy()).to(d) for a, d in zip(arrays, self.devices))))
 
     def autograd(self, dy, *arrays):
         import torch
@@ -1052,6 +1069,9 @@ def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
     Afterwards vjp gets a dy that is strided, transposed, expanded (with strides of 0) or begins one element later: a
     vjp that takes it for packed is WRONG; one that raises an error refuses it, as the report says.
 
+    twin: f once more, in float64 throughout.  Differences are then taken of it, with all digits; it must be f up to
+    rounding, else the verdict is MISMATCH.  check_torch gives it tensors.
+
     All options of at_gradcheck_options are taken: directions=8 checks 8 random directions in place of every element;
     sizes={"D": 5, "p": 0.25} names numbers that f computes with, by which a wrong factor is then named.
     """
@@ -1063,7 +1083,7 @@ def check(f, vjp, *arrays, isolate=None, timeout=60, **named):
 def check_torch(f, *tensors, isolate=None, timeout=60, **named):
     """Is the gradient that autograd computes of f right?  check_torch(MyFunction.apply, q=q, k=k): as check, with
     tensors.  So whatever is behind a torch.autograd.Function is checked, kernels of CUDA and Triton too, on the device
-    of the tensors.  Where f computes in bfloat16, give float32 and let f convert it."""
+    of the tensors.  Where f computes in bfloat16, give float32 and let f convert it; and a twin."""
     names, tensors, options = _sorted_out(tensors, named)
     return _checked(_TorchFunction(f, names, tensors), options, isolate, timeout)
 

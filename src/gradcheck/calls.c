@@ -27,23 +27,38 @@ void at_guard(double *v, ptrdiff_t n)
     for (int i = 0; i < ATTIC_GUARD; i++) v[-1 - i] = v[n + i] = NOBODYS;
 }
 
-static void look_around(at_checker *c, bool backward, const char *vector, double *v, ptrdiff_t n)
+static void look_around(at_checker *c, const char *who, const char *vector, double *v, ptrdiff_t n)
 {
     for (int i = 0; i < ATTIC_GUARD && !c->outside[0]; i++) {
         const bool behind = !at_same_bits(v[n + i], NOBODYS);
         if (!behind && at_same_bits(v[-1 - i], NOBODYS)) continue;
-        snprintf(c->outside, sizeof c->outside, "%s writes outside of %s [%td]: to %s[%td]",
-                 backward ? "backward" : "forward", vector, n, vector, behind ? n + i : -1 - i);
+        snprintf(c->outside, sizeof c->outside, "%s writes outside of %s [%td]: to %s[%td]", who,
+                 vector, n, vector, behind ? n + i : -1 - i);
     }
     if (c->outside[0]) at_guard(v, n);
 }
 
-void at_call_forward(at_checker *c, double *y)
+static void call_and_look(at_checker *c, at_forward_fn *f, const char *who, double *y)
 {
     at_guard(y, c->m);
-    c->forward(c->x, y, c->ctx);
-    look_around(c, false, "x", c->x, c->n);
-    look_around(c, false, "y", y, c->m);
+    f(c->x, y, c->ctx);
+    look_around(c, who, "x", c->x, c->n);
+    look_around(c, who, "y", y, c->m);
+}
+
+void at_call_forward(at_checker *c, double *y)
+{
+    call_and_look(c, c->forward, "forward", y);
+}
+
+void at_call_twin(at_checker *c, double *y)
+{
+    call_and_look(c, c->options.twin, "the twin", y);
+}
+
+void at_call_smooth(at_checker *c, double *y)
+{
+    (c->options.twin ? at_call_twin : at_call_forward)(c, y);
 }
 
 void at_call_backward(at_checker *c, double *dx)
@@ -51,9 +66,9 @@ void at_call_backward(at_checker *c, double *dx)
     if (c->options.adds && c->n) memset(dx, 0, (size_t)c->n * sizeof *dx);
     at_guard(dx, c->n);
     c->vjp(c->x, c->u, dx, c->ctx);
-    look_around(c, true, "x", c->x, c->n);
-    look_around(c, true, "dy", c->u, c->m);
-    look_around(c, true, "dx", dx, c->n);
+    look_around(c, "backward", "x", c->x, c->n);
+    look_around(c, "backward", "dy", c->u, c->m);
+    look_around(c, "backward", "dx", dx, c->n);
 }
 
 bool at_writes_outside(at_checker *c)

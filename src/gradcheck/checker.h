@@ -18,6 +18,7 @@ typedef struct { /* what differences with step h say; the bounds are of rounding
     double low, high; /* every choice between the one-sided derivatives, output by output */
     double jump;      /* high - low */
     double jump_bound;
+    double squares;                      /* sum_k (u_k y_k)^2, of those that move */
     double size;                         /* sum_k |u_k y_k|, of those that move, at their largest */
     double right1, left1, right2, left2; /* L(h) - L(0), and so on for -h, 2h, -2h */
 } at_slope;
@@ -26,6 +27,7 @@ typedef struct { /* one comparison: along an element, or along a direction */
     at_verdict verdict;
     bool along; /* a direction */
     double a, a_noise, n, bound;
+    double a_hidden;   /* rounding of terms of a that have cancelled */
     double e, e_bound; /* NaN: there is none */
     double unit;       /* s: what its steps are measured in */
     at_slope s;        /* at the step that n is from */
@@ -53,19 +55,22 @@ typedef struct {
     ptrdiff_t elements, directions; /* probes: of every element, then along directions, and */
     ptrdiff_t on_unknown, probes;   /* from this one on, along unknown elements alone; all */
     at_gradcheck_options options;
-    bool is_float; /* what forward and vjp compute in */
+    int bits;      /* of what forward and vjp compute in: 53, in float 24, in f16 11, in bf16 8 */
+    bool is_float; /* differences are taken of something with fewer than 53 bits */
     at_precision precision;
     double exact_tolerance;
     const double *x0;
-    double *moved_x;   /* [n] x0 in float, or away from kinks */
+    double *moved_x;   /* [n] x0 in these bits, or away from kinks */
     double *x, *v;     /* [n] where forward is evaluated: x = x0 + h v */
     double *a, *again; /* [n] the gradient by vjp */
     double *ra;        /* [n] its noise; of doubles only where a and n disagree: */
     bool backward_measured;
     double *u, *u_kept;  /* [m] the upstream gradient (cotangent) */
     double *w;           /* [m] how it moves while the noise of a is measured */
-    double *y0, *r;      /* [m] y at x0, and its noise */
+    double *forward0;    /* [m] y at x0 by forward: y0, or a vector of its own, */
+    double *y0, *r;      /* [m] y at x0 by what differences are taken of, and its noise */
     double *y[4];        /* [m], or n if that is more: y at h, -h, 2h, -2h */
+    double off[4];       /* of sum_i a_i x_i, as x0 + h v had to be rounded */
     double *largest;     /* [m] |y_k| at most, at any step of this probe */
     double *jump;        /* [m] of the slope of y_k, at the step before */
     double *moves;       /* [m] 1 if y_k depends on what this probe steps along, else 0 */
@@ -97,8 +102,11 @@ void at_name_element(at_checker *c, const char *vector, ptrdiff_t i);
 
 enum { ATTIC_GUARD = 16 }; /* elements before and behind each vector that nobody may write to */
 void at_guard(double *v, ptrdiff_t n);
-/* y = forward(x); dx = backward(x, u), where it adds on 0.  Both look at what is around. */
+/* y = forward(x); the same by its twin; dx = backward(x, u), where it adds on 0.  All of them look
+ * at what is around. */
+typedef void at_call_fn(at_checker *c, double *y);
 void at_call_forward(at_checker *c, double *y);
+void at_call_twin(at_checker *c, double *y);
 void at_call_backward(at_checker *c, double *dx);
 /* Has any of them written there?  Then the report says so. */
 bool at_writes_outside(at_checker *c);
@@ -119,8 +127,14 @@ bool at_has_changed(at_checker *c);
 
 /* The largest |x_i| that is finite. */
 double at_largest(const double *x, ptrdiff_t n);
-/* The noise of y and, in float, of a. */
+/* y of what differences are taken of: of the twin, if there is one. */
+void at_call_smooth(at_checker *c, double *y);
+/* The noise of y and, in fewer than 53 bits, of a. */
 void at_measure_noise(at_checker *c);
+/* r = that of forward beside its twin */
+void at_measure_noise_of_forward(at_checker *c);
+/* x = x0 + h v, rounded to so many bits */
+void at_step_aside(at_checker *c, double h, int bits);
 /* That of a along probe p, where forward does not show it: of doubles, which at first have none. */
 void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f);
 /* What n of direction p must be by the n of the elements, and how well that is known. */
@@ -165,13 +179,29 @@ void at_tell_elements(at_checker *c);
 
 /* ------------------------------------------------------------------ floats: gradcheck_float.c --- */
 
-enum { ATTIC_SHORT_BITS = 20 };
-/* x rounded to 20 bits and to a float; a few multiples of 2^-20 scale beside it are floats, too */
-double at_short_float(double x);
+/* Of a float 20, so that a few multiples of 2^-20 scale beside it are floats, too; else all. */
+int at_short_bits(int bits);
+double at_short(double x, int bits); /* rounded to them */
+double at_rounded(double x, int bits);
 /* The power of two with scale/2 <= |x| < scale; 1 for x = 0. */
 double at_float_scale(double x);
 /* Does some y_k compute in float, near x0?  Works in x and y. */
 bool at_computes_in_float(at_checker *c);
+int at_bits_of(double y); /* from the first that is set to the last one; 0 has none */
+/* Of some outputs of this call, over wide steps: 8, rounded to bf16; 11, to f16; 24, to float; or
+ * more than `most`.  Works in y[0] and y[1]. */
+int at_bits_of_outputs(at_checker *c, at_call_fn *call, int most);
+/* x = x0 and up to half of it more or less, times a number from 1/16 to 16, or with up to so many
+ * times its size added */
+void at_sample_x(at_checker *c, int sample);
+
+/* ------------------------------------------------------------------ the twin: twin.c ----------- */
+
+/* Does the twin break a rule, or differ from forward by more than rounding?  Then the report says
+ * so.  x0 and u are rounded to fewer bits if forward turns out to have no more. */
+bool at_twin_differs(at_checker *c);
+/* From here on forward has so many bits. */
+void at_round_to(at_checker *c, int bits);
 
 /* ------------------------------------------------------------------ all together: diagnosis.c --- */
 

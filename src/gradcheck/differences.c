@@ -33,26 +33,38 @@ enum { FIRST_STEP = -10, SMALLEST_STEP = -36, FINE_SPACING = -30, NOISE_POINTS =
 #define TINY 0x1p-20 /* an x as small as steps */
 enum { MOST_STEPS = -2 * SMALLEST_STEP };
 
-/* x = x0 + h v */
-static void step_aside(at_checker *c, double h)
+/* Zero for equal values even if they are infinite: an output that stays -inf does not move. */
+static double difference_of(double a, double b)
 {
-    for (ptrdiff_t i = 0; i < c->n; i++) {
-        c->x[i] = c->v[i] != 0 ? c->x0[i] + h * c->v[i] : c->x0[i];
-        if (c->is_float) c->x[i] = (double)(float)c->x[i];
-    }
+    return a == b ? 0 : a - b;
+}
+
+void at_step_aside(at_checker *c, double h, int bits)
+{
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        c->x[i] = c->v[i] != 0 ? at_rounded(c->x0[i] + h * c->v[i], bits) : c->x0[i];
 }
 
 /* y = f(x0 + h v) */
 static void evaluate_at(at_checker *c, double h, double *y)
 {
-    step_aside(c, h);
+    at_step_aside(c, h, c->is_float ? c->bits : 53);
+    at_call_smooth(c, y);
+}
+
+/* y = forward - twin at x0 + h v */
+static void beside_twin_at(at_checker *c, double h, double *y)
+{
+    at_step_aside(c, h, c->bits);
     at_call_forward(c, y);
+    at_call_twin(c, c->y[3]);
+    for (ptrdiff_t k = 0; k < c->m; k++) y[k] = difference_of(y[k], c->y[3][k]);
 }
 
 /* dx = what backward says at x0 + h v to the upstream gradient u + h w */
 static void backward_at(at_checker *c, double h, double *dx)
 {
-    step_aside(c, h);
+    at_step_aside(c, h, c->bits);
     for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] + h * c->w[k];
     at_call_backward(c, dx);
 }
@@ -62,12 +74,6 @@ double at_largest(const double *x, ptrdiff_t n)
     double largest = 0;
     for (ptrdiff_t i = 0; i < n; i++) largest = fmax(largest, isfinite(x[i]) ? fabs(x[i]) : 0);
     return largest;
-}
-
-/* Zero for equal values even if they are infinite: an output that stays -inf does not move. */
-static double difference_of(double a, double b)
-{
-    return a == b ? 0 : a - b;
 }
 
 /* A power of two, the size of x. */
@@ -145,29 +151,58 @@ static void keep_loudest(double *r, const double *next, ptrdiff_t n)
         if (isfinite(next[k])) r[k] = fmax(r[k], next[k]);
 }
 
+/* A step of x for spacings of 2^-20, with which a float stays one; or of fewer bits one or two of
+ * the last, towards 0, where they are never too few. */
+static double short_step(const at_checker *c, double x, double unit)
+{
+    if (c->bits == 24) return at_float_scale(x) * rint(8 + 16 * unit);
+    return at_float_scale(x) * (x > 0 ? -1 : 1) * rint(1 + unit);
+}
+
+/* v and w of such steps; returns the spacing. */
+static double draw_short_steps(at_checker *c, int draw)
+{
+    at_stream of_x = {c->options.seed, 2 * (uint64_t)draw + 1};
+    at_stream of_u = {c->options.seed, 2 * (uint64_t)draw + 2};
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        c->v[i] = short_step(c, c->x0[i], at_random_unit(of_x, (uint64_t)i));
+    for (ptrdiff_t k = 0; k < c->m; k++)
+        c->w[k] = short_step(c, c->u[k], at_random_unit(of_u, (uint64_t)k));
+    return ldexp(c->bits == 24 && draw % 2 ? -1 : 1, -at_short_bits(c->bits));
+}
+
+enum { DRAWS = 8 };
+
 /* The same in float, where backward is as noisy as forward: r_k and the noise of a_i, the loudest
  * of eight draws, all at exact floats. */
 static void measure_float_noise(at_checker *c)
 {
-    for (int draw = 0; draw < 8; draw++) {
-        double spacing = ldexp(draw % 2 ? -1 : 1, -ATTIC_SHORT_BITS);
-        at_stream of_x = {c->options.seed, 2 * (uint64_t)draw + 1};
-        at_stream of_u = {c->options.seed, 2 * (uint64_t)draw + 2};
-        for (ptrdiff_t i = 0; i < c->n; i++)
-            c->v[i] = at_float_scale(c->x0[i]) * rint(8 + 16 * at_random_unit(of_x, (uint64_t)i));
-        for (ptrdiff_t k = 0; k < c->m; k++)
-            c->w[k] = at_float_scale(c->u[k]) * rint(8 + 16 * at_random_unit(of_u, (uint64_t)k));
-        noise_of(c, evaluate_at, c->m, c->y0, spacing, c->y[3]);
-        keep_loudest(c->r, c->y[3], c->m);
+    for (int draw = 0; draw < DRAWS; draw++) {
+        const double spacing = draw_short_steps(c, draw);
+        if (c->is_float) noise_of(c, evaluate_at, c->m, c->y0, spacing, c->y[3]);
+        if (c->is_float) keep_loudest(c->r, c->y[3], c->m);
         noise_of(c, backward_at, c->n, c->a, spacing, c->y[3]);
         keep_loudest(c->ra, c->y[3], c->n);
         memcpy(c->u, c->u_kept, (size_t)c->m * sizeof *c->u);
+    }
+    for (ptrdiff_t i = 0; i < c->n; i++) /* and a itself was rounded */
+        c->ra[i] = fmax(c->ra[i], isfinite(c->a[i]) ? ldexp(fabs(c->a[i]), -c->bits) / 6 : 0);
+}
+
+void at_measure_noise_of_forward(at_checker *c)
+{
+    memset(c->r, 0, (size_t)c->m * sizeof *c->r);
+    memset(c->jump, 0, (size_t)c->m * sizeof *c->jump);
+    for (int draw = 0; draw < DRAWS; draw++) {
+        noise_of(c, beside_twin_at, c->m, c->jump, draw_short_steps(c, draw), c->largest);
+        keep_loudest(c->r, c->largest, c->m);
     }
 }
 
 void at_measure_noise(at_checker *c)
 {
-    (c->is_float ? measure_float_noise : measure_double_noise)(c);
+    if (!c->is_float) measure_double_noise(c);
+    if (c->bits < 53) measure_float_noise(c);
 }
 
 static double greater(double a, double b) /* fmax without its care for a NaN in a */
@@ -177,7 +212,7 @@ static double greater(double a, double b) /* fmax without its care for a NaN in 
 
 static double digit_of(const at_checker *c)
 {
-    return c->is_float ? 0x1p-24 : DBL_EPSILON / 4;
+    return !c->is_float ? DBL_EPSILON / 4 : ldexp(c->bits == 24 ? 1 : 0.4, -c->bits);
 }
 
 /* The noise of y_k at the step now measured, from x to x + 2h; and that of hidden values. */
@@ -193,9 +228,16 @@ static double noise_at_step(at_checker *c, ptrdiff_t k, double h, bool stands_st
 
 /* ------------------------------------------------------------------ one step ------------------- */
 
+/* In f16 and bf16 there are but a few steps. */
+static bool has_few_steps(const at_checker *c)
+{
+    return c->is_float && c->bits < 24;
+}
+
 /* What a direction moves this x by: an x that is tiny beside others may be as near to a pole. */
 static double unit_along(const at_checker *c, double x, double largest)
 {
+    if (has_few_steps(c) && x != 0) return at_float_scale(x);
     const bool beside = x != 0 && fabs(x) < TINY && largest >= TINY;
     return beside && !c->is_float ? at_float_scale(x) : size_of_element(x);
 }
@@ -220,19 +262,37 @@ static double aim_at(at_checker *c, ptrdiff_t p)
     return along ? 1 : size_of_element(c->x0[p]);
 }
 
+/* Where x0 + h v had to be rounded, v was another one.  So that n is of the same v as a, what a
+ * makes of the difference is taken off. */
+static double off_by_rounding(const at_checker *c, double h)
+{
+    double off = 0;
+    if (c->bits >= 24 || !c->is_float) return 0;
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        if (c->v[i] != 0 && isfinite(c->a[i]))
+            off += c->a[i] * (c->x[i] - (c->x0[i] + h * c->v[i]));
+    return off;
+}
+
+/* y at h, -h, 2h, -2h.  When h is half of what it was in the call before, two of them are known. */
+static void evaluate_around(at_checker *c, double h, bool halved)
+{
+    double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]};
+    memcpy(c->y, y, sizeof y);
+    memcpy(c->off + 2, c->off, 2 * sizeof *c->off);
+    for (int j = 0; j < (halved ? 2 : 4); j++) {
+        const double step = ldexp(j % 2 ? -h : h, j / 2);
+        evaluate_at(c, step, c->y[j]);
+        c->off[j] = off_by_rounding(c, step);
+    }
+}
+
 /* The slope of L = sum_k u_k y_k along v, by differences with h = 2^step unit.  Differences are
- * taken of each y_k before they are added up: what does not move adds no rounding.  When h is half
- * of what it was in the call before, two of the points are known. */
+ * taken of each y_k before they are added up: what does not move adds no rounding. */
 static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 {
-    double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]}, h = ldexp(unit, step);
-    memcpy(c->y, y, sizeof y);
-    evaluate_at(c, h, c->y[0]);
-    evaluate_at(c, -h, c->y[1]);
-    if (!halved) {
-        evaluate_at(c, 2 * h, c->y[2]);
-        evaluate_at(c, -2 * h, c->y[3]);
-    }
+    const double h = ldexp(unit, step), *off = c->off;
+    evaluate_around(c, h, halved);
 
     at_slope s = {.h = h};
     const double farthest = ldexp(unit, c->precision.largest_step);
@@ -254,6 +314,7 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         }
 
         s.size += fabs(u) * c->largest[k];
+        s.squares += u * u * c->y0[k] * c->y0[k];
         s.right1 += u * right1, s.left1 += u * left1;
         s.right2 += u * right2, s.left2 += u * left2;
         double right = u * (4 * right1 - right2) / (2 * h);
@@ -270,6 +331,9 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         if (!bends && jump > rounding) kinks += jump;
         c->jump[k] = jump;
     }
+    s.right1 -= off[0], s.left1 -= off[1], s.right2 -= off[2], s.left2 -= off[3];
+    s.n -= (8 * (off[0] - off[1]) - (off[2] - off[3])) / (12 * h);
+    s.three -= (off[0] - off[1]) / (2 * h);
     s.jump = s.high - s.low;
     s.jump_bound = s.bound;
     s.bound = c->is_float ? sqrt(squares + hidden) : s.bound + sqrt(hidden);
@@ -281,20 +345,24 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 /* ------------------------------------------------------------------ many steps ----------------- */
 
 /* How well n of step j is known, by the steps beside it.  Both of these count, since two may agree
- * by chance; and four times, since slopes that approach theirs slowly have further to go. */
-static double unsure_of(const at_slope *s, int j)
+ * by chance; and four times, since slopes that approach theirs slowly have further to go.  Where
+ * there are few steps it is twice, and what moves by half of n, and by more than rounding, is no
+ * slope: a bump that is narrower than all steps looks like 1/h. */
+static double unsure_of(const at_checker *c, const at_slope *s, int j)
 {
-    double apart = fmax(fabs(s[j - 1].n - s[j].n), fabs(s[j].n - s[j + 1].n));
-    return isfinite(apart) ? 4 * apart + s[j].bound : (double)INFINITY;
+    const double apart = fmax(fabs(s[j - 1].n - s[j].n), fabs(s[j].n - s[j + 1].n));
+    const bool few = has_few_steps(c);
+    if (few && apart > 2 * s[j].jump_bound && apart > fabs(s[j].n) / 2) return (double)INFINITY;
+    return isfinite(apart) ? (few ? 2 : 4) * apart + s[j].bound : (double)INFINITY;
 }
 
 /* Do smaller steps contradict step j: three of them, or one by eight times what both may be off?
  * Beyond a pole that is close by, or a bump, large steps agree with each other. */
-static bool is_contradicted(const at_slope *s, int j, int count)
+static bool is_contradicted(const at_checker *c, const at_slope *s, int j, int count)
 {
     int n = 0;
     for (int i = j + 1; i + 1 < count; i++) {
-        const double apart = fabs(s[i].n - s[j].n), both = unsure_of(s, i) + unsure_of(s, j);
+        const double apart = fabs(s[i].n - s[j].n), both = unsure_of(c, s, i) + unsure_of(c, s, j);
         n += apart > 8 * both ? 3 : apart > both;
     }
     return n >= 3;
@@ -314,23 +382,28 @@ static bool sides_part(const at_slope *s, int j, int count)
 
 /* How far smaller steps are from n of step `best`: n_i is off by rounding / h_i, so this is the
  * rounding that they show, at step `best`.  It may be more than sixth differences have found: on
- * the stairs of log(1 + x^2) near 0, where 1 + x^2 has the last digits of 1, they see one tread. */
+ * the stairs of log(1 + x^2) near 0, where 1 + x^2 has the last digits of 1, they see one tread.
+ * Where both sides look alike, n is 0 at every step; but one-sided slopes part more then as h
+ * shrinks, which smooth ones never do. */
 static double seen_below(const at_slope *s, int best, int count)
 {
     double rounding = 0;
-    for (int i = best + 1; i < count; i++)
+    for (int i = best + 1; i < count; i++) {
         if (isfinite(s[i].n)) rounding = fmax(rounding, fabs(s[i].n - s[best].n) * s[i].h);
+        if (s[i].jump >= s[i - 1].jump) rounding = fmax(rounding, s[i].jump * s[i].h / 4);
+    }
     return 2 * rounding / s[best].h;
 }
 
 /* The step that is known best, or -1. */
-static int choose_best_step(at_probe *f, const at_slope *s, int count)
+static int choose_best_step(const at_checker *c, at_probe *f, const at_slope *s, int count)
 {
     int best = -1;
     double least = (double)INFINITY;
     for (int j = 1; j + 1 < count; j++) {
-        double unsure = unsure_of(s, j);
-        if (!(unsure < least) || is_contradicted(s, j, count) || sides_part(s, j, count)) continue;
+        double unsure = unsure_of(c, s, j);
+        if (!(unsure < least) || is_contradicted(c, s, j, count) || sides_part(s, j, count))
+            continue;
         best = j;
         f->s = s[j];
         f->n = s[j].n;
@@ -364,8 +437,9 @@ static bool is_at_kink(const at_slope *s, int count, int best)
 static int smallest_step(const at_checker *c, ptrdiff_t p)
 {
     if (!c->is_float) return SMALLEST_STEP;
-    if (p >= c->elements) return 4 - ATTIC_SHORT_BITS;
-    int step = ilogb(fmin(at_float_scale(c->x0[p]), 1)) - ATTIC_SHORT_BITS;
+    const int bits = at_short_bits(c->bits);
+    if (p >= c->elements) return c->bits == 24 ? 4 - bits : -bits;
+    int step = ilogb(fmin(at_float_scale(c->x0[p]), 1)) - bits;
     return c->x0[p] == 0 || step < SMALLEST_STEP ? SMALLEST_STEP : step;
 }
 
@@ -392,11 +466,13 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
     for (int j = 0, far = count; is_tiny(c, p) && j < far; j++)
         s[count++] = slope_at(c, at_float_scale(tiny_of(c, p)), largest - j, j > 0);
 
-    int best = choose_best_step(f, s, count);
+    int best = choose_best_step(c, f, s, count);
     f->swept = true;
     if (p < c->elements) at_look_for_kink(c, f, s, count);
-    f->at_kink = best < 0 || is_at_kink(s, count, best);
-    if (best < 0) f->n = (double)NAN;
+    const bool too_few = best < 0 && has_few_steps(c);
+    f->at_kink = best < 0 ? !too_few : is_at_kink(s, count, best);
+    if (best < 0) f->n = too_few ? 0 : (double)NAN;
+    if (too_few) f->bound = (double)INFINITY;
     if (f->at_kink) f->bound = best < 0 ? (double)INFINITY : s[best].jump;
 }
 
@@ -428,6 +504,17 @@ static double noise_along_v(const at_checker *c)
     return 6 * sqrt(squares);
 }
 
+/* Terms of a, as large as u_k y_k, that have cancelled leave the last digit of a float, which no
+ * noise shows where they stand still: 1 - y^2 of a tanh far out.  Only an a as small as that may be
+ * made of it. */
+static double hidden_in_a(const at_checker *c, const at_probe *f)
+{
+    double squares = 0;
+    for (ptrdiff_t i = 0; i < c->n; i++) squares += c->v[i] * c->v[i];
+    const double hidden = ldexp(sqrt(f->s.squares * squares), c->bits < 53 ? -22 : -51);
+    return fabs(f->n) < 4 * hidden ? hidden : 0;
+}
+
 double at_n_by_elements(at_checker *c, ptrdiff_t p, double *bound)
 {
     double n = 0;
@@ -443,7 +530,7 @@ double at_n_by_elements(at_checker *c, ptrdiff_t p, double *bound)
 
 void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f)
 {
-    if (c->is_float) return;
+    if (c->bits < 53) return;
     if (!c->backward_measured) measure_noise_of_backward(c);
     c->backward_measured = true;
     aim_at(c, p);
@@ -457,7 +544,7 @@ void at_measure_probe(at_checker *c, ptrdiff_t p)
     f->along = p >= c->elements;
     ptrdiff_t from = f->along ? 0 : p, to = f->along ? c->n : p + 1;
     for (ptrdiff_t i = from; i < to; i++) f->a += c->a[i] * c->v[i];
-    f->a_noise = c->is_float ? noise_along_v(c) : 0;
+    f->a_noise = c->bits < 53 ? noise_along_v(c) : 0;
     measure_exact(c, f);
     if (c->is_float) {
         at_sweep_steps(c, p, f);
@@ -466,6 +553,7 @@ void at_measure_probe(at_checker *c, ptrdiff_t p)
         f->n = f->s.n;
         f->bound = f->s.bound;
     }
+    if (c->options.twin) f->a_hidden = hidden_in_a(c, f);
 }
 
 void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance)
@@ -473,7 +561,7 @@ void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance)
     at_slope s[3];
     double unit = aim_at(c, p);
     for (int j = 0; j < 3; j++) s[j] = slope_at(c, unit, FIRST_STEP + 1 - j, j > 0);
-    choose_best_step(f, s, 3);
+    choose_best_step(c, f, s, 3);
     if (f->bound - f->s.bound <= 0.01 * tolerance) return;
     at_probe better = *f;
     at_sweep_steps(c, p, &better);

@@ -73,7 +73,6 @@
 
 static const at_precision double_precision = {1e-7, 1e-4, 1e-3, 1e-6, -5};
 #define EXACT_TOLERANCE 1e-10
-static const at_precision float_precision = {1e-4, 1e-2, 1e-1, 1e-3, -1};
 
 enum { DIRECTIONS = 4, ON_UNKNOWN = 2 }; /* beside the elements */
 
@@ -89,18 +88,20 @@ static double *guarded(double **memory, ptrdiff_t n)
 static bool checker_has_memory(at_checker *c, at_arena *a)
 {
     double **of_n[] = {&c->moved_x, &c->x, &c->v, &c->a, &c->again, &c->ra};
-    double **of_m[] = {&c->u, &c->u_kept, &c->w, &c->y0, &c->r, &c->largest, &c->moves, &c->jump};
+    double **of_m[] = {&c->u, &c->u_kept,  &c->w,     &c->y0,  &c->forward0,
+                       &c->r, &c->largest, &c->moves, &c->jump};
     ptrdiff_t n = c->n, m = c->m, most = n > m ? n : m;
     if (most > PTRDIFF_MAX / 256) return false;
-    size_t bytes = (size_t)(6 * n + 8 * m + 4 * most + 18 * 2 * ATTIC_GUARD) * sizeof(double);
+    size_t bytes = (size_t)(6 * n + 9 * m + 4 * most + 19 * 2 * ATTIC_GUARD) * sizeof(double);
     double *p = at_arena_alloc(a, bytes);
     const size_t probes = (size_t)(c->elements + c->directions + ON_UNKNOWN);
     c->probe = at_arena_alloc(a, probes * sizeof *c->probe);
     if (!p || !c->probe) return false;
     memset(p, 0, bytes);
     for (int i = 0; i < 6; i++) *of_n[i] = guarded(&p, n);
-    for (int i = 0; i < 8; i++) *of_m[i] = guarded(&p, m);
+    for (int i = 0; i < 9; i++) *of_m[i] = guarded(&p, m);
     for (int i = 0; i < 4; i++) c->y[i] = guarded(&p, most);
+    if (!c->options.twin) c->forward0 = c->y0;
     return true;
 }
 
@@ -133,8 +134,8 @@ static bool rule_breaks(at_checker *c, const char *reason, const char *vector, p
 
 static bool breaks_forward_rules(at_checker *c)
 {
-    fill_with_nan(c->y0, c->m);
-    at_call_forward(c, c->y0);
+    fill_with_nan(c->forward0, c->m);
+    at_call_forward(c, c->forward0);
     return rule_breaks(c, "forward changes its input", "x", c->n, c->x, c->x0);
 }
 
@@ -162,33 +163,66 @@ static bool breaks_rule_of_zero(at_checker *c)
 
 /* ------------------------------------------------------------------ the check ------------------ */
 
-/* x0 and u become floats with a few bits to spare, so that x0 + h v is a float as well. */
-static void round_to_float(at_checker *c)
+static at_precision precision_of(int bits, bool has_twin)
 {
-    c->is_float = true;
-    c->precision = float_precision;
+    static const at_precision of_float = {1e-4, 1e-2, 1e-1, 1e-3, -1},
+                              beside_twin = {1e-5, 1e-2, 1e-1, 1e-3, -5};
+    at_precision p = has_twin ? beside_twin : of_float;
+    if (bits == 24) return p;
+    p.tolerance = ldexp(4, -bits);
+    p.coarse = bits < 11 ? 0.2 : 0.05;
+    p.floor_share = 0.1;
+    p.usual_noise = ldexp(16, -bits);
+    return p;
+}
+
+/* x0 and u are rounded, to floats with a few bits to spare, so that x0 + h v is one as well. */
+void at_round_to(at_checker *c, int bits)
+{
+    c->bits = c->report.bits = bits;
+    c->is_float = !c->options.twin;
+    c->precision = precision_of(bits, c->options.twin != NULL);
     c->report.real = ATTIC_F32;
-    for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->moved_x[i] = at_short_float(c->x0[i]);
-    for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] = at_short_float(c->u[k]);
+    for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->moved_x[i] = at_short(c->x0[i], bits);
+    for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] = at_short(c->u[k], bits);
     c->x0 = c->moved_x;
-    at_call_forward(c, c->y0);
+    at_call_forward(c, c->forward0);
+}
+
+/* What does forward compute in?  x0 and u are rounded to it. */
+static void find_bits(at_checker *c)
+{
+    const at_dtype real = c->options.order == 2 ? ATTIC_F64 : c->options.real;
+    if (real == ATTIC_F64 || (real != ATTIC_F32 && !at_computes_in_float(c))) return;
+    at_round_to(c, 24);
+    const int bits = at_bits_of_outputs(c, at_call_forward, 11);
+    if (bits <= 11) at_round_to(c, bits);
 }
 
 /* ------------------------------------------------------------------ the comparisons ------------ */
+
+/* The largest |n| of these probes. */
+static double largest_of(const at_checker *c, ptrdiff_t from, ptrdiff_t to)
+{
+    double largest = 0;
+    for (ptrdiff_t p = from; p < to; p++)
+        if (isfinite(c->probe[p].n)) largest = fmax(largest, fabs(c->probe[p].n));
+    return largest;
+}
 
 /* a and n of these probes, by the best of many steps where one is not enough; their verdicts. */
 static void compare_probes(at_checker *c, ptrdiff_t from, ptrdiff_t to)
 {
     double *largest = from < c->elements ? &c->max_n : &c->max_along;
-    for (ptrdiff_t p = from; p < to; p++) {
-        at_measure_probe(c, p);
-        if (isfinite(c->probe[p].n)) *largest = fmax(*largest, fabs(c->probe[p].n));
+    for (ptrdiff_t p = from; p < to; p++) at_measure_probe(c, p);
+    for (int round = 0; round < 2; round++) { /* what is not clear may have seemed the largest */
+        *largest = largest_of(c, from < c->elements ? from : c->elements, to);
+        for (ptrdiff_t p = from; p < to; p++)
+            if (!c->probe[p].swept && !at_is_clear(c, &c->probe[p]))
+                at_sweep_steps(c, p, &c->probe[p]);
     }
-    for (ptrdiff_t p = from; p < to; p++) {
-        at_probe *f = &c->probe[p];
-        if (!f->swept && !at_is_clear(c, f)) at_sweep_steps(c, p, f);
-        if (f->swept) at_judge(c, p, f);
-    }
+    for (ptrdiff_t p = from; p < to; p++)
+        if (c->probe[p].swept) at_judge(c, p, &c->probe[p]);
 }
 
 /* Elements, directions, and directions of what is unknown, if that is little. */
@@ -216,7 +250,7 @@ static void measure_size_of_loss(at_checker *c)
 static bool has_nan(at_checker *c)
 {
     ptrdiff_t k = 0;
-    while (k < c->m && !isnan(c->y0[k])) k++;
+    while (k < c->m && !isnan(c->forward0[k])) k++;
     if (k < c->m)
         snprintf(c->report.reason, sizeof c->report.reason,
                  "y[%td] = f(x) is not a number at this x", k);
@@ -259,6 +293,7 @@ static bool check_beside_kinks(at_checker *c, int round)
         c->report = before;
         return false;
     }
+    if (c->options.twin) at_call_twin(c, c->y0);
     if (breaks_backward_rules(c)) return false;
     measure_size_of_loss(c);
     memset(c->r, 0, (size_t)c->m * sizeof *c->r);
@@ -279,14 +314,14 @@ static void run_check(at_checker *c)
     if (breaks_forward_rules(c) || at_writes_outside(c) || at_breaks_rules_of_writing(c, false) ||
         has_nan(c))
         return;
-    at_dtype real = c->options.order == 2 ? ATTIC_F64 : c->options.real;
-    if (real == ATTIC_F32 || (real == ATTIC_REAL && at_computes_in_float(c))) round_to_float(c);
+    find_bits(c);
     if (has_nan(c)) return;
+    if (at_forward_races(c) || (c->options.twin && at_twin_differs(c))) return;
     measure_size_of_loss(c);
     c->exact_tolerance = c->options.tolerance > 0 ? c->options.tolerance : EXACT_TOLERANCE;
     if (!(c->options.tolerance > 0)) c->options.tolerance = c->precision.tolerance;
     if (breaks_backward_rules(c) || at_writes_outside(c) || at_breaks_rules_of_writing(c, true) ||
-        at_forward_races(c) || at_backward_races(c) || breaks_rule_of_zero(c))
+        at_backward_races(c) || breaks_rule_of_zero(c))
         return;
     at_measure_noise(c);
     compare_all(c);
@@ -337,6 +372,7 @@ at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, a
 
     at_arena memory = {0};
     r->real = ATTIC_F64;
+    c.bits = r->bits = 53;
     c.precision = double_precision;
     const bool empty = n == 0 || m == 0;
     c.elements = empty || options.directions > 0 ? 0 : n;

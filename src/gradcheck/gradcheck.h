@@ -26,14 +26,15 @@ typedef enum {
     ATTIC_NON_SMOOTH,    /* a kink or a jump at this very point: there is no derivative */
     ATTIC_VACUOUS,       /* nothing could have failed: no elements, or every derivative is 0 */
     ATTIC_RACE,          /* the same call gives other values, by more than rounding */
-    ATTIC_PARTLY_KNOWN   /* what can be compared agrees, but of more than 1 % of the elements, or of
+    ATTIC_PARTLY_KNOWN,  /* what can be compared agrees, but of more than 1 % of the elements, or of
                           * a whole input, rounding leaves only what directions show */
+    ATTIC_MISMATCH       /* options.twin does not compute what forward does: nothing was compared */
 } at_verdict;
 
 AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
 
 /* The exit status of a program that checks: 0 PASS, 1 WRONG, 2 undecided (NOISE_LIMITED,
- * PARTLY_KNOWN, NON_SMOOTH, VACUOUS), 3 NOT_RUN, 4 RACE. */
+ * PARTLY_KNOWN, NON_SMOOTH, VACUOUS), 3 NOT_RUN and MISMATCH, 4 RACE. */
 AT_API int at_verdict_status(at_verdict v);
 
 enum { ATTIC_DIAGNOSIS = 401 };
@@ -57,6 +58,9 @@ enum { ATTIC_DIAGNOSIS = 401 };
  * A function that computes in float is noticed and compared as far as float allows: at x rounded to
  * floats of 20 bits, max|n| / 10 takes the place of max|n| / 1000, 2 digits the place of 4, and
  * the rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3.
+ * Outputs in f16 or bf16 are recognised where 32 distinct ones that are no integers show 11 or 8
+ * bits; x is rounded to these, and the resolution is some percent.  What forward leaves unseen, a
+ * twin in double shows: options.twin.
  *
  * Beside the elements, sum_i a_i v_i is compared along 4 random directions v.  What is not known
  * well enough is unknown; up to 1 % of the elements may be, in a PASS, but not a whole input, or
@@ -68,12 +72,13 @@ enum { ATTIC_DIAGNOSIS = 401 };
  * at 0: scale such a function. */
 typedef struct {
     at_verdict verdict;
-    char reason[240];  /* one sentence */
-    at_dtype real;     /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32 */
-    ptrdiff_t checked; /* comparisons made: elements, or directions */
-    ptrdiff_t failed;  /* how many of them do not agree, or are unknown */
-    ptrdiff_t unknown; /* in how many n has too few digits, or a kink is near */
-    double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
+    char reason[240]; /* one sentence */
+    at_dtype real;    /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32, */
+    int bits;         /* and the bits of its numbers: 53, 24, or 11 (f16), 8 (bf16) */
+    ptrdiff_t checked;  /* comparisons made: elements, or directions */
+    ptrdiff_t failed;   /* how many of them do not agree, or are unknown */
+    ptrdiff_t unknown;  /* in how many n has too few digits, or a kink is near */
+    double error;       /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
     double exact_error; /* the largest |a - e| / max(|a|, |e|, max|n| / 1000); NaN: there is no e */
     double resolution; /* an error larger than this, in any one comparison that is known, would have
                          * been seen */
@@ -127,6 +132,9 @@ typedef struct {
 } at_gradcheck_element;
 typedef void at_gradcheck_each_fn(const at_gradcheck_element *e, void *ctx);
 
+typedef void at_forward_fn(const double *x, double *y, void *ctx);
+typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx);
+
 /* All zero is a good choice.  directions = 0 checks every element by 4 forwards each, in float by
  * about 50, and 4 random directions beside them; k > 0 checks k random directions alone. */
 typedef struct {
@@ -138,6 +146,11 @@ typedef struct {
                * at most 1000.  0 is 12: if 5 % of the runs are wrong, 99 of 100 checks see it. */
     uint64_t seed;
     at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
+
+    /* forward once more, in double, with the same ctx: n is taken of this one, by 4 calls for each
+     * element and with all digits.  It must be forward up to rounding, at x and on both sides of
+     * it along every element: else MISMATCH.  For at_gradcheck_fn and _f32 only. */
+    at_forward_fn *twin;
     const at_gradcheck_part
         *parts; /* names for the elements of x; ends with {0}.  For at_gradcheck_fn
                                      * only: leaves have names of their own */
@@ -175,9 +188,6 @@ AT_API at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **
                                         void *ctx, at_gradcheck_options options);
 
 /* ------------------------------------------------------------------ a function in plain C ------ */
-
-typedef void at_forward_fn(const double *x, double *y, void *ctx);
-typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx);
 
 /* The same for any y = forward(x), with n elements in x and m in y, and
  *

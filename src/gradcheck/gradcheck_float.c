@@ -41,6 +41,7 @@
 #include "gradcheck/checker.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "kernels/rng.h"
 #include "tensor/arena.h"
@@ -52,10 +53,25 @@ double at_float_scale(double x)
     return ldexp(1, exponent);
 }
 
-double at_short_float(double x)
+static double nearest(double x, int bits)
 {
-    double last_bit = ldexp(at_float_scale(x), -ATTIC_SHORT_BITS);
-    return isfinite(x) ? (double)(float)(rint(x / last_bit) * last_bit) : x;
+    const double last_bit = ldexp(at_float_scale(x), -bits);
+    return isfinite(x) ? rint(x / last_bit) * last_bit : x;
+}
+
+int at_short_bits(int bits)
+{
+    return bits == 24 ? 20 : bits;
+}
+
+double at_short(double x, int bits)
+{
+    return bits == 53 ? x : (double)(float)nearest(x, at_short_bits(bits));
+}
+
+double at_rounded(double x, int bits)
+{
+    return bits == 53 ? x : bits == 24 ? (double)(float)x : nearest(x, bits);
 }
 
 /* ------------------------------------------------------------------ who computes in float? ------ */
@@ -116,10 +132,101 @@ bool at_computes_in_float(at_checker *c)
     return is_float;
 }
 
+/* ------------------------------------------------------------------ how many bits? --------------- */
+
+enum { F16_BITS = 11, BF16_BITS = 8, ENOUGH = 32, MOST_VALUES = 64, FEWEST_SAMPLES = 8 };
+enum { MOST_SAMPLES = 256 };
+
+int at_bits_of(double y)
+{
+    int exponent, bits = 0;
+    if (!isfinite(y)) return 0;
+    for (y = frexp(fabs(y), &exponent); y > 0; bits++) y = 2 * y - floor(2 * y);
+    return bits;
+}
+
+void at_sample_x(at_checker *c, int sample)
+{
+    at_stream s = {c->options.seed, 0x62697473 + (uint64_t)sample};
+    const double power = floor(8 * at_random_unit(s, (uint64_t)c->n)) - 4;
+    const double times = ldexp(1 + at_random_unit(s, (uint64_t)c->n + 1), (int)power);
+    for (ptrdiff_t i = 0; i < c->n; i++) {
+        const double x = c->x0[i], shift = 2 * at_random_unit(s, (uint64_t)i) - 1;
+        const double moved[] = {x + shift * times * fmax(1, fabs(x)), x + shift * x / 2, x * times};
+        if (isfinite(x)) c->x[i] = moved[sample % 3];
+    }
+}
+
+typedef struct { /* distinct values, no integers but large ones, with at most so many bits */
+    int bits, count, full; /* full: that have all of them */
+    double value[MOST_VALUES];
+    double largest, last; /* the lowest bit of all of them */
+} collection;
+
+static void collect(collection *all, double y)
+{
+    const int bits = at_bits_of(y);
+    int i = 0;
+    while (i < all->count && all->value[i] != y) i++;
+    if (i < all->count || i == MOST_VALUES || bits == 0 || bits > all->bits) return;
+    if (y == rint(y) && fabs(y) < ldexp(1, all->bits)) return;
+    const double last = ldexp(1, ilogb(y) + 1 - bits);
+    all->largest = fmax(all->largest, fabs(y));
+    all->last = all->count ? fmin(all->last, last) : last;
+    all->value[all->count++] = y;
+    all->full += bits == all->bits;
+}
+
+/* Or are they multiples of 1/16, say?  Then large ones have more bits than small ones; of what is
+ * rounded to so many bits every other one has all, and as multiples of the lowest bit large ones
+ * would have more. */
+static bool is_rounded(const collection *all)
+{
+    const bool floats = all->largest >= ldexp(all->last, all->bits + 2);
+    return all->count >= ENOUGH && (floats || 8 * all->full >= 3 * all->count);
+}
+
+/* The bits that each y_k needs at most, in y[1]; true while some need no more than `few`. */
+static bool needs_few_bits(at_checker *c, at_call_fn *call, int samples, int few)
+{
+    bool any = c->m > 0;
+    memset(c->y[1], 0, (size_t)c->m * sizeof(double));
+    for (int i = 0; i < samples && any; i++) {
+        any = false;
+        at_sample_x(c, i);
+        call(c, c->y[0]);
+        for (ptrdiff_t k = 0; k < c->m; k++) {
+            c->y[1][k] = fmax(c->y[1][k], at_bits_of(c->y[0][k]));
+            any = any || c->y[1][k] <= few;
+        }
+    }
+    return any;
+}
+
+int at_bits_of_outputs(at_checker *c, at_call_fn *call, int most)
+{
+    collection of[] = {{.bits = BF16_BITS}, {.bits = F16_BITS}, {.bits = 24}};
+    const ptrdiff_t rest = MOST_SAMPLES / (c->m ? c->m : 1);
+    const int samples = rest < FEWEST_SAMPLES ? FEWEST_SAMPLES : (int)rest;
+    const bool any = needs_few_bits(c, call, samples, most);
+    for (int i = 0; i < samples && any; i++) {
+        at_sample_x(c, i);
+        call(c, c->y[0]);
+        for (ptrdiff_t k = 0; k < c->m; k++)
+            for (int j = 0; j < 3; j++)
+                if (c->y[1][k] <= of[j].bits) collect(&of[j], c->y[0][k]);
+    }
+    if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
+    for (int j = 0; j < 3 && of[j].bits <= most; j++)
+        if (is_rounded(&of[j])) return of[j].bits;
+    return most + 1;
+}
+
 /* ------------------------------------------------------------------ float callbacks ------------ */
 
 typedef struct {
     at_forward_fn_f32 *forward;
+    at_forward_fn *twin;
     at_vjp_fn_f32 *vjp;
     void *ctx;
     ptrdiff_t n, m;
@@ -149,6 +256,12 @@ static void forward_in_float(const double *x, double *y, void *ctx)
     widen(f->m, f->y, y);
 }
 
+static void twin_in_double(const double *x, double *y, void *ctx)
+{
+    float_function *f = ctx;
+    f->twin(x, y, f->ctx);
+}
+
 static void vjp_in_float(const double *x, const double *dy, double *dx, void *ctx)
 {
     float_function *f = ctx;
@@ -175,13 +288,14 @@ at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f3
     double *wide = fits ? at_arena_alloc(&a, (size_t)n * sizeof *wide) : NULL;
     float *p = wide ? at_arena_alloc(&a, floats * sizeof *p) : NULL;
     if (p) {
-        float_function f = {.forward = forward, .vjp = vjp, .ctx = ctx, .n = n, .m = m};
+        float_function f = {forward, options.twin, vjp, ctx, n, m, NULL, NULL, NULL, NULL};
         f.x = p + ATTIC_GUARD;
         f.dx = f.x + n + around;
         f.y = f.dx + n + around;
         f.dy = f.y + m + around;
         for (ptrdiff_t i = 0; i < n; i++) wide[i] = (double)x[i];
         options.real = ATTIC_F32;
+        if (options.twin) options.twin = twin_in_double;
         r = at_gradcheck_fn(forward_in_float, vjp_in_float, n, m, wide, &f, options);
     }
     at_arena_free(&a);

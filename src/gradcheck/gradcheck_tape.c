@@ -348,7 +348,7 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
     if (options.order != 2 && !held && r.verdict == ATTIC_PASS)
         add_reason(&r, "differences alone: ", at_error(f->mirror.dual));
     if (options.order == 2 && !held) {
-        r = (at_gradcheck_report){.seed = options.seed, .order = 2, .real = ATTIC_F64};
+        r = (at_gradcheck_report){.seed = options.seed, .order = 2, .real = ATTIC_F64, .bits = 53};
         snprintf(r.reason, sizeof r.reason, "order 2 needs dual numbers: %.200s",
                  at_error(f->mirror.dual));
     }
@@ -395,8 +395,10 @@ static at_gradcheck_report check_recording(at_tape *t, at_function *function, at
     return r;
 }
 
-static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n, int order)
+static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n,
+                           const at_gradcheck_options *options)
 {
+    const int order = options->order;
     AT_REQUIRE(t, !at_left_out_by(ATTIC_F64),
                "gradcheck: this library was compiled with %s, without f64",
                at_left_out_by(ATTIC_F64));
@@ -406,6 +408,7 @@ static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n, in
                "an f64 tape (at_copy_params brings the parameters there)");
     AT_REQUIRE(t, f, "gradcheck: the function is NULL");
     AT_REQUIRE(t, in || n <= 0, "gradcheck: the list of inputs is NULL");
+    AT_REQUIRE(t, !options->twin, "gradcheck: a twin is for plain C functions; a tape is f64");
     AT_REQUIRE(t, order >= 0 && order <= 2, "gradcheck: order is %d, but must be 0, 1 or 2", order);
     return true;
 }
@@ -414,7 +417,7 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
                                  at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
-    if (can_be_checked(t, f, in, n, options.order)) {
+    if (can_be_checked(t, f, in, n, &options)) {
         at_mark start = at_mark_here(t);
         at_node *first = t->first;
         bool anomaly = at_anomaly(t, false), reuse = at_reuse_memory(t, false);

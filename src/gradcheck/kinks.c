@@ -81,7 +81,7 @@ ptrdiff_t at_move_from_kinks(at_checker *c, int round)
         if (f->verdict != ATTIC_PASS && f->kink_side != 0)
             x -= f->kink_side * f->unit *
                  ldexp(1 + at_random_unit(s, (uint64_t)p) / 2, 2 * round - 3);
-        c->moved_x[p] = c->is_float ? at_short_float(x) : x;
+        c->moved_x[p] = at_short(x, c->bits);
     }
     return moved;
 }

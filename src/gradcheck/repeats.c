@@ -10,10 +10,10 @@
  * Sums may be rounded otherwise each time, if their terms come in the order in which threads are
  * done (atomic additions).  That is no mistake: it is counted and reported, and the check goes on.
  * How large may it be?  Where much cancels, rounding is large beside the element, but not beside
- * the largest one: up to 2^-33 of that, in float 2^-10, is taken for rounding. */
+ * the largest one: up to 2^-33 of that, in float 2^-10, in f16 2^-8, in bf16 2^-5 is taken for
+ * rounding. */
 #include "gradcheck/checker.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +44,12 @@ static disagreement compare(ptrdiff_t n, const double *once, const double *again
     return d;
 }
 
+/* Of sums in another order, at most, as a share of the largest value. */
+static double share_of_rounding(int bits)
+{
+    return bits == 53 ? 0x1p-33 : bits == 24 ? 0x1p-10 : ldexp(1, 3 - bits);
+}
+
 /* Compares what two runs have written; what is more than rounding is kept as the worst. */
 static void count_pair(at_checker *c, at_repeats *r, ptrdiff_t n, const double *once,
                        const double *again)
@@ -53,9 +59,9 @@ static void count_pair(at_checker *c, at_repeats *r, ptrdiff_t n, const double *
     if (!d.differ) return;
     r->differ++;
     double size = d.largest > 0 ? d.largest : 1;
-    double share = d.difference / size, ulp = c->is_float ? 0x1p-23 : DBL_EPSILON;
+    double share = d.difference / size, ulp = ldexp(1, 1 - c->bits);
     c->report.ulps = fmax(c->report.ulps, share / ulp);
-    if (share <= (c->is_float ? 0x1p-10 : 0x1p-33) || share <= r->worst) return;
+    if (share <= share_of_rounding(c->bits) || share <= r->worst) return;
     r->worst = share;
     r->at = d.at;
     r->once = once[d.at];
@@ -74,7 +80,7 @@ static void run(at_checker *c, bool backward, double *to)
 
 static void run_at_points(at_checker *c, bool backward, at_repeats *r)
 {
-    const double step = ldexp(1, c->is_float ? -ATTIC_SHORT_BITS : -30);
+    const double step = ldexp(1, c->bits < 53 ? -at_short_bits(c->bits) : -30);
     const int runs = c->options.runs > 0 ? c->options.runs : USUAL_RUNS;
     double *once = c->y[0], *again = c->y[1];
     for (int point = 0; point < RUN_AT_POINTS && runs > 1; point++) {
@@ -134,7 +140,7 @@ bool at_has_changed(at_checker *c)
     at_repeats y = {0}, a = {0};
     if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
     run(c, false, c->y[0]);
-    count_pair(c, &y, c->m, c->y0, c->y[0]);
+    count_pair(c, &y, c->m, c->forward0, c->y[0]);
     run(c, true, c->y[0]);
     count_pair(c, &a, c->n, c->a, c->y[0]);
     return is_race(c, "forward", "y", &y) || is_race(c, "backward", "x", &a);

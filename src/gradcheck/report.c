@@ -79,7 +79,13 @@ void at_write_reason(at_checker *c, bool by_element)
     if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
         snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere", reason,
                  at_short_text(factor + 0.0, 8));
-    if (r->verdict == ATTIC_PARTLY_KNOWN && at_names_unknown(c, name, sizeof name))
+    if (c->is_float && c->bits < 24 &&
+        (r->verdict == ATTIC_NOISE_LIMITED || r->verdict == ATTIC_PARTLY_KNOWN))
+        snprintf(r->reason, sizeof r->reason,
+                 "numbers of %d bits leave the differences too few digits: give a twin of forward "
+                 "that computes in double",
+                 c->bits);
+    else if (r->verdict == ATTIC_PARTLY_KNOWN && at_names_unknown(c, name, sizeof name))
         snprintf(r->reason, sizeof r->reason,
                  "what can be compared agrees, but no element of %s is known: rounding errors of "
                  "forward drown it",
@@ -165,8 +171,9 @@ void at_tell_elements(at_checker *c)
 
 const char *at_verdict_text(at_verdict v)
 {
-    static const char *const text[] = {"NOT-RUN",    "PASS",    "WRONG", "NOISE-LIMITED",
-                                       "NON-SMOOTH", "VACUOUS", "RACE",  "PARTLY-KNOWN"};
+    static const char *const text[] = {"NOT-RUN",       "PASS",         "WRONG",
+                                       "NOISE-LIMITED", "NON-SMOOTH",   "VACUOUS",
+                                       "RACE",          "PARTLY-KNOWN", "MISMATCH"};
     return (unsigned)v < sizeof text / sizeof *text ? text[v] : "?";
 }
 
@@ -175,7 +182,8 @@ int at_verdict_status(at_verdict v)
     switch (v) {
     case ATTIC_PASS: return 0;
     case ATTIC_WRONG: return 1;
-    case ATTIC_NOT_RUN: return 3;
+    case ATTIC_NOT_RUN:
+    case ATTIC_MISMATCH: return 3;
     case ATTIC_RACE: return 4;
     default: return 2;
     }
@@ -212,12 +220,16 @@ static void print_report(const at_gradcheck_report *r, FILE *out)
 {
     fprintf(out, "%s: %s\n", at_verdict_text(r->verdict), r->reason);
     if (r->checked == 0) {
-        if (r->where[0] && !at_same_bits(r->analytic, r->numeric))
+        if (r->where[0] && !at_same_bits(r->analytic, r->numeric) && r->verdict != ATTIC_MISMATCH)
             fprintf(out, "    at %s: %.17g, not %.17g\n", r->where, r->analytic, r->numeric);
         return;
     }
     print_comparisons(r, out);
-    if (r->real == ATTIC_F32) fprintf(out, "\n    forward computes in float");
+    if (r->real == ATTIC_F32)
+        fprintf(out, "\n    forward computes in %s",
+                r->bits == 11  ? "f16, with 11 bits"
+                : r->bits == 8 ? "bf16, with 8 bits"
+                               : "float");
     if (r->note[0]) fprintf(out, "\n    %s", r->note);
     print_diagnosis(r->diagnosis, out);
     if (r->differ)

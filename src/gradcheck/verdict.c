@@ -42,7 +42,7 @@ static double tolerance_of(const at_checker *c, const at_probe *f)
 
 static double noise_of_a(const at_checker *c, const at_probe *f)
 {
-    return f->a_noise + c->hidden_noise / f->unit;
+    return f->a_noise + f->a_hidden + c->hidden_noise / f->unit;
 }
 
 double at_bound_of(const at_checker *c, const at_probe *f)
@@ -65,7 +65,7 @@ static double resolution_of(const at_checker *c, const at_probe *f)
     double exact =
         none ? (double)INFINITY : c->exact_tolerance + 2 * (f->e_bound + noise_of_a(c, f)) / scale;
     if (!(scale > 0) || !isfinite(bound)) return scale > 0 ? exact : (double)INFINITY;
-    return fmin(exact, c->options.tolerance + (c->is_float ? 2 : 1) * bound / scale);
+    return fmin(exact, c->options.tolerance + (c->bits < 53 ? 2 : 1) * bound / scale);
 }
 
 static bool probe_agrees(const at_checker *c, const at_probe *f)
@@ -114,8 +114,9 @@ static bool agrees_roughly(const at_checker *c, const at_probe *f)
 
 static at_verdict verdict_of(const at_checker *c, const at_probe *f)
 {
-    double slack = (c->is_float ? 1 : 0.01) * f->s.jump; /* a subgradient is between the sides */
-    bool between = isnan(f->n) || (f->a >= f->s.low - slack && f->a <= f->s.high + slack);
+    const double slack = (c->is_float ? 1 : 0.01) * f->s.jump + noise_of_a(c, f);
+    const bool between = /* as a subgradient is */
+        isnan(f->n) || (f->a >= f->s.low - slack && f->a <= f->s.high + slack);
     if (f->at_kink) return between ? ATTIC_NON_SMOOTH : ATTIC_WRONG;
     const bool agrees = probe_agrees(c, f) || (f->along && agrees_roughly(c, f));
     if (!agrees || !(isnan(f->e) || probe_is_exact(c, f))) return ATTIC_WRONG;

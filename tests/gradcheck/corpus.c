@@ -17,10 +17,12 @@
 #include "gradcheck/correct_tally.h"
 #include "gradcheck/real_bugs.h"
 
-static int report_on(int number, double wrong_by)
+static int report_on(int number, correct_choice c)
 {
     correct_function p = at_draw_correct((uint64_t)number);
-    p.wrong_by = wrong_by;
+    p.wrong_by = c.wrong_by;
+    p.bits = c.bits;
+    p.with_twin = c.with_twin;
     at_gradcheck_report r = at_check_correct(&p);
     at_print_correct(&p, stdout);
     at_gradcheck_print(&r, stdout);
@@ -47,7 +49,7 @@ static int report_on_bugs(void)
 
 int main(int argc, char **argv)
 {
-    int count = 300, first = 0, only = -1, every = 0, bugs = 0;
+    int count = 300, first = 0, only = -1, every = 0, bugs = 0, bits = 0, twin = 0;
     const char *family = NULL;
     double wrong_by = 0;
     const option table[] = {
@@ -58,14 +60,17 @@ int main(int argc, char **argv)
         {"every", &every, NULL, NULL, 0, 0, "a line for each family, not for the worst alone"},
         {"wrong-by", NULL, &wrong_by, NULL, -10, 10,
          "plant a mistake: one element of dx is 1 + this times what it should be"},
+        {"bits", &bits, NULL, NULL, 0, 11,
+         "8: computed in bf16, 11: in f16, 0: in float or double"},
+        {"twin", &twin, NULL, NULL, 0, 0, "with a twin in double"},
         {"bugs", &bugs, NULL, NULL, 0, 0, "published mistakes, in place of correct functions"},
         {0}};
     parse_options(argc, argv, "usage: corpus [options]\n", table, 0);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     if (bugs) return finish(report_on_bugs());
-    if (only >= 0) return finish(report_on(only, wrong_by));
-    correct_tally all =
-        at_tally_correct((correct_choice){(uint64_t)first, count, family, wrong_by, every}, stdout);
+    const correct_choice choice = {(uint64_t)first, count, family, wrong_by, bits, twin, every};
+    if (only >= 0) return finish(report_on(only, choice));
+    correct_tally all = at_tally_correct(choice, stdout);
     if (!all.drawn) fprintf(stderr, "none of these %d is chosen\n", count);
     return finish(!(wrong_by != 0 ? at_tally_is_found(&all) : at_tally_is_right(&all)));
 }

@@ -152,6 +152,39 @@ static void to_floats(ptrdiff_t n, const double *from, float *to)
     for (ptrdiff_t i = 0; i < n; i++) to[i] = (float)from[i];
 }
 
+/* to so many bits; x may be xs */
+static void round_floats(int bits, ptrdiff_t n, const float *x, float *rounded)
+{
+    for (ptrdiff_t i = 0; i < n; i++) {
+        int exponent;
+        const float share = frexpf(x[i], &exponent);
+        rounded[i] = isfinite(x[i]) ? ldexpf(rintf(ldexpf(share, bits)), exponent - bits) : x[i];
+    }
+}
+
+static void forward_in_half(const float *x, float *y, void *ctx)
+{
+    in_float *f = ctx;
+    round_floats(f->p->bits, f->p->n, x, f->x);
+    at_correct_forward_f32(f->x, y, f->p);
+    round_floats(f->p->bits, f->p->m, y, y);
+}
+
+static void vjp_in_half(const float *x, const float *dy, float *dx, void *ctx)
+{
+    in_float *f = ctx;
+    round_floats(f->p->bits, f->p->n, x, f->x);
+    round_floats(f->p->bits, f->p->m, dy, f->dy);
+    at_correct_vjp_f32(f->x, f->dy, dx, f->p);
+    round_floats(f->p->bits, f->p->n, dx, dx);
+}
+
+static void twin_of_half(const double *x, double *y, void *ctx)
+{
+    in_float *f = ctx;
+    at_correct_forward_f64(x, y, f->p);
+}
+
 static void to_doubles(ptrdiff_t n, const float *from, double *to)
 {
     for (ptrdiff_t i = 0; i < n; i++) to[i] = (double)from[i];
@@ -179,11 +212,14 @@ static at_gradcheck_report check_in_float(correct_function *p)
     float *x = malloc((size_t)(2 * p->n + 2 * p->m) * sizeof *x);
     if (!x) return (at_gradcheck_report){.reason = "out of memory"};
     in_float f = {p, x, x + p->n, x + 2 * p->n, x + 2 * p->n + p->m};
+    at_gradcheck_options options = p->options;
     to_floats(p->n, p->x, x);
+    if (p->with_twin) options.twin = p->bits || p->unseen ? twin_of_half : at_correct_forward_f64;
     at_gradcheck_report r =
-        p->unseen ? at_gradcheck_fn(forward_unseen, vjp_unseen, p->n, p->m, p->x, &f, p->options)
-                  : at_gradcheck_fn_f32(at_correct_forward_f32, at_correct_vjp_f32, p->n, p->m, x,
-                                        p, p->options);
+        p->bits     ? at_gradcheck_fn_f32(forward_in_half, vjp_in_half, p->n, p->m, x, &f, options)
+        : p->unseen ? at_gradcheck_fn(forward_unseen, vjp_unseen, p->n, p->m, p->x, &f, options)
+                    : at_gradcheck_fn_f32(at_correct_forward_f32, at_correct_vjp_f32, p->n, p->m, x,
+                                          p, options);
     free(x);
     return r;
 }
@@ -198,6 +234,7 @@ at_gradcheck_report at_check_correct(correct_function *p)
 
 const char *at_correct_type(const correct_function *p)
 {
+    if (p->bits) return p->bits == 8 ? "bf16" : "f16";
     return p->real == ATTIC_F64 ? "double" : p->unseen ? "float behind double" : "float";
 }
 

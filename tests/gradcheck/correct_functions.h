@@ -25,6 +25,8 @@ typedef struct {
     double constant[CONSTANTS];
     double *x; /* [n]; floats if real is ATTIC_F32 */
     at_gradcheck_options options;
+    int bits;       /* 8: each y, and all that it is made of, is rounded to bf16; 11: to f16 */
+    bool with_twin; /* in double */
     uint64_t drawn; /* random numbers so far */
 
     /* A planted mistake: dx[wrong_at] is 1 + wrong_by times what it should be.  The first run of

@@ -21,18 +21,33 @@ static bool is_accused(const correct_choice *c, const at_gradcheck_report *r)
     if (c->wrong_by != 0)
         return r->verdict == ATTIC_PASS &&
                r->resolution < fabs(c->wrong_by) / fmax(1, fabs(1 + c->wrong_by));
-    return r->verdict == ATTIC_WRONG || r->verdict == ATTIC_RACE || r->verdict == ATTIC_NOT_RUN;
+    return r->verdict == ATTIC_WRONG || r->verdict == ATTIC_RACE || r->verdict == ATTIC_NOT_RUN ||
+           r->verdict == ATTIC_MISMATCH;
+}
+
+/* In so few bits, are the neighbours of some x further apart than what f may do between them? */
+static bool is_too_coarse(const correct_function *p, int bits)
+{
+    double largest = 0;
+    for (ptrdiff_t i = 0; i < p->n; i++) largest = fmax(largest, fabs(p->x[i]));
+    return largest > ldexp(1, bits - 2);
 }
 
 static bool is_chosen(const correct_choice *c, const correct_function *p)
 {
+    const char *family = at_correct_family(p->family);
+    if (c->with_twin && strcmp(family, "rope") == 0) return false; /* its angles are floats */
+    if (c->bits && !c->with_twin && is_too_coarse(p, c->bits)) return false;
+    if ((c->bits || c->with_twin) && (p->on_tape >= 0 || p->real == ATTIC_F64)) return false;
     if (c->wrong_by != 0 && (p->on_tape >= 0 || p->options.directions)) return false;
-    return !c->family || strcmp(c->family, at_correct_family(p->family)) == 0;
+    return !c->family || strcmp(c->family, family) == 0;
 }
 
 static void judge(ledger *l, const correct_choice *c, correct_function *p)
 {
     p->wrong_by = c->wrong_by;
+    p->bits = c->bits;
+    p->with_twin = c->with_twin;
     at_gradcheck_report r = at_check_correct(p);
     if (c->wrong_by != 0 && p->wrong_at < 0) return; /* every derivative is 0 */
     bool accused = is_accused(c, &r);

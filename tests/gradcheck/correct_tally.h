@@ -15,6 +15,8 @@ typedef struct {
     int count;
     const char *family; /* NULL: all */
     double wrong_by;    /* plants a mistake (correct_functions.h) in what is checked by elements */
+    int bits;           /* 8: computed in bf16; 11: in f16; 0: in float or double as drawn */
+    bool with_twin;     /* in double: of functions in float or less */
     bool every;         /* prints all families, not the worst alone */
 } correct_choice;
 

@@ -32,6 +32,31 @@ class Check(unittest.TestCase):
         report = attic.check(np.tanh, tanh_vjp, X.astype(np.float32))
         self.assertEqual((report.verdict, report.real), ("PASS", attic.ATTIC_F32))
 
+    def test_a_twin_shows_what_float_hides(self):
+        def off(dy, **inputs):
+            dq, *others = attention_vjp(dy, **inputs)
+            dq = dq.copy()
+            dq.flat[np.abs(dq).argmax()] *= np.float32(1.0003)
+            return dq, *others
+
+        inputs = attention_inputs(np.float32)
+        report = attic.check(attention, attention_vjp, twin=attention, **inputs)
+        self.assertEqual((report.verdict, report.bits), ("PASS", 24), report)
+        self.assertLess(report.resolution, 2e-4)
+        wrong = attic.check(attention, lambda dy, *a: off(dy, **dict(zip(inputs, a))), twin=attention, **inputs)
+        self.assertEqual(wrong.verdict, "WRONG", wrong)
+        self.assertIn('"q"', wrong.where)
+
+    def test_a_twin_that_is_another_function_is_a_mismatch(self):
+        x = X.astype(np.float32)
+        report = attic.check(np.tanh, tanh_vjp, x, twin=lambda x: np.tanh(1.001 * x))
+        self.assertEqual((report.verdict, report.status), ("MISMATCH", 3), report)
+        self.assertIn("y[0] is ", report.reason)
+        with self.assertRaisesRegex(ValueError, r"twin gives \[3\], but f \[2, 3\]"):
+            attic.check(np.tanh, tanh_vjp, x, twin=lambda x: x[0])
+        with self.assertRaises(attic.GradientError):
+            report.raise_if_wrong()
+
     def test_the_words_are_those_of_at_gradcheck_print(self):
         report = attic.check(np.tanh, tanh_vjp, x=X)
         self.assertTrue(str(report).startswith("PASS: " + report.reason), report)

@@ -139,6 +139,27 @@ class Torch(unittest.TestCase):
         report = attic.check_torch(lambda x: (16 * x).bfloat16(), torch.arange(1.0, 3))
         self.assertIn(report.real, (attic.ATTIC_F32, attic.ATTIC_BF16))
 
+    def test_a_twin_sees_through_bfloat16(self):
+        class Tanh(torch.autograd.Function):
+            factor = 1
+
+            @staticmethod
+            def forward(ctx, x):
+                y = torch.tanh(x.bfloat16())
+                ctx.save_for_backward(x)
+                return y
+
+            @staticmethod
+            def backward(ctx, dy):
+                slope = 1 - torch.tanh(ctx.saved_tensors[0]) ** 2
+                return (Tanh.factor * dy.float() * slope).bfloat16().float()
+        x = torch.linspace(-1.7, 1.9, 60).reshape(12, 5)
+        report = attic.check_torch(Tanh.apply, x, twin=torch.tanh)
+        self.assertEqual((report.verdict, report.bits), ("PASS", 8), report)
+        self.assertEqual(attic.check_torch(Tanh.apply, x, twin=torch.sin).verdict, "MISMATCH")
+        Tanh.factor = 1.2
+        self.assertEqual(attic.check_torch(Tanh.apply, x, twin=torch.tanh).verdict, "WRONG")
+
     def test_numbers_of_16_bits_are_refused_with_their_name(self):
         with self.assertRaisesRegex(TypeError, "BFloat16"):
             attic.check_torch(torch.tanh, X.bfloat16())
