@@ -279,7 +279,7 @@ static void evaluate_around(at_checker *c, double h, bool halved)
 {
     double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]};
     memcpy(c->y, y, sizeof y);
-    memcpy(c->off + 2, c->off, 2 * sizeof *c->off);
+    for (int j = 0; j < 2; j++) c->off[2 + j] = c->off[j];
     for (int j = 0; j < (halved ? 2 : 4); j++) {
         const double step = ldexp(j % 2 ? -h : h, j / 2);
         evaluate_at(c, step, c->y[j]);

@@ -124,7 +124,7 @@ static bool breaks_rules(at_checker *c)
     at_gradcheck_report *r = &c->report;
     if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
     at_call_twin(c, c->y0);
-    if (c->n && memcmp(c->x, c->x0, (size_t)c->n * sizeof *c->x))
+    if (c->n && memcmp(c->x, c->x0, (size_t)c->n * sizeof *c->x) != 0)
         snprintf(r->reason, sizeof r->reason, "the twin changes its input");
     else if (c->outside[0])
         snprintf(r->reason, sizeof r->reason, "%s", c->outside);
