@@ -191,7 +191,9 @@ int at_verdict_status(at_verdict v)
 
 static void print_comparisons(const at_gradcheck_report *r, FILE *out)
 {
-    fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
+    const size_t agree =
+        (size_t)r->checked - (size_t)r->failed; /* of any report, also one made up */
+    fprintf(out, "    %td of %td comparisons agree", (ptrdiff_t)agree, r->checked);
     if (r->unknown) fprintf(out, ", %td %s unknown", r->unknown, r->unknown == 1 ? "is" : "are");
     fprintf(out, ": ");
     if (!isnan(r->exact_error)) fprintf(out, "exact %.0e | ", r->exact_error);
