@@ -107,6 +107,7 @@ void at_guard(double *v, ptrdiff_t n);
 typedef void at_call_fn(at_checker *c, double *y);
 void at_call_forward(at_checker *c, double *y);
 void at_call_twin(at_checker *c, double *y);
+void at_call_smooth(at_checker *c, double *y); /* what n is of: the twin, if there is one */
 void at_call_backward(at_checker *c, double *dx);
 /* Has any of them written there?  Then the report says so. */
 bool at_writes_outside(at_checker *c);
@@ -127,8 +128,6 @@ bool at_has_changed(at_checker *c);
 
 /* The largest |x_i| that is finite. */
 double at_largest(const double *x, ptrdiff_t n);
-/* y of what differences are taken of: of the twin, if there is one. */
-void at_call_smooth(at_checker *c, double *y);
 /* The noise of y and, in fewer than 53 bits, of a. */
 void at_measure_noise(at_checker *c);
 /* r = that of forward beside its twin */
@@ -191,9 +190,6 @@ int at_bits_of(double y); /* from the first that is set to the last one; 0 has n
 /* Of some outputs of this call, over wide steps: 8, rounded to bf16; 11, to f16; 24, to float; or
  * more than `most`.  Works in y[0] and y[1]. */
 int at_bits_of_outputs(at_checker *c, at_call_fn *call, int most);
-/* x = x0 and up to half of it more or less, times a number from 1/16 to 16, or with up to so many
- * times its size added */
-void at_sample_x(at_checker *c, int sample);
 
 /* ------------------------------------------------------------------ the twin: twin.c ----------- */
 

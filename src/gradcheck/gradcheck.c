@@ -168,7 +168,7 @@ static at_precision precision_of(int bits, bool has_twin)
     static const at_precision of_float = {1e-4, 1e-2, 1e-1, 1e-3, -1},
                               beside_twin = {1e-5, 1e-2, 1e-1, 1e-3, -5};
     at_precision p = has_twin ? beside_twin : of_float;
-    if (bits == 24) return p;
+    if (bits == 24) return p; /* else a itself is known to some 2^-bits */
     p.tolerance = ldexp(4, -bits);
     p.coarse = bits < 11 ? 0.2 : 0.05;
     p.floor_share = 0.1;

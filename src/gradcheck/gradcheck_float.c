@@ -30,6 +30,13 @@
  * best is chosen, as for doubles.  Beginning with large steps would be wrong: at some distance from
  * a bump, all of them agree that there is none.
  *
+ * F16 AND BF16 round y to 11 or 8 bits: treads of 2^-11 and 2^-8, and the same picture once more, with
+ * steps of x/2 down to the last bit of x.  That is few steps, and n has one digit or two.  The sum of
+ * the rounded outputs is off by 0.4 2^-b |y_k| in the mean of all y_k with b bits: half a unit is
+ * 2^-b |y_k| for y_k just above a power of two and half of that below the next, and the root mean
+ * square of what is evenly spread is 1/sqrt(3) of the most.  x + h is rounded to these bits, too: then
+ * v was another one, and what a makes of the difference is taken off n.
+ *
  * NOISE of y_k is measured by sixth differences, over distances of 2^-17 x, but at least 2^-24 of
  * the largest |y_k| in sight; it grows with the square root of the number of outputs, for their
  * signs u_k are random.  Three things hide from sixth differences: a y_k that stands still, but
@@ -145,7 +152,9 @@ int at_bits_of(double y)
     return bits;
 }
 
-void at_sample_x(at_checker *c, int sample)
+/* x = x0 and up to half of it more or less, times a number from 1/16 to 16, or with up to so many
+ * times its size added. */
+static void sample_x(at_checker *c, int sample)
 {
     at_stream s = {c->options.seed, 0x62697473 + (uint64_t)sample};
     const double power = floor(8 * at_random_unit(s, (uint64_t)c->n)) - 4;
@@ -193,7 +202,7 @@ static bool needs_few_bits(at_checker *c, at_call_fn *call, int samples, int few
     memset(c->y[1], 0, (size_t)c->m * sizeof(double));
     for (int i = 0; i < samples && any; i++) {
         any = false;
-        at_sample_x(c, i);
+        sample_x(c, i);
         call(c, c->y[0]);
         for (ptrdiff_t k = 0; k < c->m; k++) {
             c->y[1][k] = fmax(c->y[1][k], at_bits_of(c->y[0][k]));
@@ -210,7 +219,7 @@ int at_bits_of_outputs(at_checker *c, at_call_fn *call, int most)
     const int samples = rest < FEWEST_SAMPLES ? FEWEST_SAMPLES : (int)rest;
     const bool any = needs_few_bits(c, call, samples, most);
     for (int i = 0; i < samples && any; i++) {
-        at_sample_x(c, i);
+        sample_x(c, i);
         call(c, c->y[0]);
         for (ptrdiff_t k = 0; k < c->m; k++)
             for (int j = 0; j < 3; j++)

@@ -12,13 +12,14 @@
  *
  *     |forward_k - twin_k| <= 8 r_k + 2^-b (c |y_k| + 32 max|y_k|)
  *
- * where c is 128, for constants that are not exact in float either, or 4 for b = 8 and 11; and the
+ * where c is 128, for constants that are not exact in float either, or 4 for b = 8 and 11; the
  * maximum is over some x up to its size (1 at least) more or less, for terms as large as that may
- * have cancelled; its 2^-b is not below that of float, which narrow kernels sum in.
+ * have cancelled, and it is taken times 2^-24 in f16 and bf16, which sum in float.  r_k is measured
+ * at x, and grows with |y_k| elsewhere.
  *
  * A forward whose outputs are floats may have rounded its inputs, or what is inside, to f16 or
  * bf16: then r_k shows over wider steps.  So what 24 bits do not explain is tried once more with
- * 11, if the two are on average closer than 2^-11, or else with 8. */
+ * 11, if the two are on average closer than 2^-11, or else with 8; what 11 do not, with 8. */
 #include "gradcheck/checker.h"
 
 #include <float.h>
@@ -36,6 +37,7 @@ typedef struct { /* an output in which forward and its twin are too far apart */
     double y, twin, allowed;
 } disparity;
 
+/* The right side of that. */
 static double allowed_of(const at_checker *c, ptrdiff_t k, double y, double twin, int bits_of_y)
 {
     const double size = fmax(fabs(y), fabs(twin)), y0 = fabs(c->forward0[k]);

@@ -152,14 +152,16 @@ static void to_floats(ptrdiff_t n, const double *from, float *to)
     for (ptrdiff_t i = 0; i < n; i++) to[i] = (float)from[i];
 }
 
-/* to so many bits; x may be xs */
+float at_correct_rounded(float x, int bits)
+{
+    int exponent;
+    const float share = frexpf(x, &exponent);
+    return isfinite(x) ? ldexpf(rintf(ldexpf(share, bits)), exponent - bits) : x;
+}
+
 static void round_floats(int bits, ptrdiff_t n, const float *x, float *rounded)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        int exponent;
-        const float share = frexpf(x[i], &exponent);
-        rounded[i] = isfinite(x[i]) ? ldexpf(rintf(ldexpf(share, bits)), exponent - bits) : x[i];
-    }
+    for (ptrdiff_t i = 0; i < n; i++) rounded[i] = at_correct_rounded(x[i], bits);
 }
 
 static void forward_in_half(const float *x, float *y, void *ctx)

@@ -43,6 +43,8 @@ correct_function at_draw_correct(uint64_t number);
 void at_forget_correct(correct_function *p); /* frees x */
 at_gradcheck_report at_check_correct(correct_function *p);
 
+float at_correct_rounded(float x, int bits); /* 8: to bf16, 11: to f16 */
+
 const char *at_correct_type(const correct_function *p); /* "float", "double" ... */
 /* One line: family, type, sizes */
 void at_print_correct(const correct_function *p, FILE *out);
