@@ -70,7 +70,6 @@ typedef struct {
     double *forward0;    /* [m] y at x0 by forward: y0, or a vector of its own, */
     double *y0, *r;      /* [m] y at x0 by what differences are taken of, and its noise */
     double *y[4];        /* [m], or n if that is more: y at h, -h, 2h, -2h */
-    double off[4];       /* of sum_i a_i x_i, as x0 + h v had to be rounded */
     double *largest;     /* [m] |y_k| at most, at any step of this probe */
     double *jump;        /* [m] of the slope of y_k, at the step before */
     double *moves;       /* [m] 1 if y_k depends on what this probe steps along, else 0 */

@@ -151,24 +151,17 @@ static void keep_loudest(double *r, const double *next, ptrdiff_t n)
         if (isfinite(next[k])) r[k] = fmax(r[k], next[k]);
 }
 
-/* A step of x for spacings of 2^-20, with which a float stays one; or of fewer bits one or two of
- * the last, towards 0, where they are never too few. */
-static double short_step(const at_checker *c, double x, double unit)
-{
-    if (c->bits == 24) return at_float_scale(x) * rint(8 + 16 * unit);
-    return at_float_scale(x) * (x > 0 ? -1 : 1) * rint(1 + unit);
-}
-
-/* v and w of such steps; returns the spacing. */
+/* v and w for spacings of 2^-20, so that x0 and u stay floats, or of the last of fewer bits. */
 static double draw_short_steps(at_checker *c, int draw)
 {
+    const double least = c->bits == 24 ? 8 : 1, more = c->bits == 24 ? 16 : 1;
     at_stream of_x = {c->options.seed, 2 * (uint64_t)draw + 1};
     at_stream of_u = {c->options.seed, 2 * (uint64_t)draw + 2};
     for (ptrdiff_t i = 0; i < c->n; i++)
-        c->v[i] = short_step(c, c->x0[i], at_random_unit(of_x, (uint64_t)i));
+        c->v[i] = at_float_scale(c->x0[i]) * rint(least + more * at_random_unit(of_x, (uint64_t)i));
     for (ptrdiff_t k = 0; k < c->m; k++)
-        c->w[k] = short_step(c, c->u[k], at_random_unit(of_u, (uint64_t)k));
-    return ldexp(c->bits == 24 && draw % 2 ? -1 : 1, -at_short_bits(c->bits));
+        c->w[k] = at_float_scale(c->u[k]) * rint(least + more * at_random_unit(of_u, (uint64_t)k));
+    return ldexp(draw % 2 ? -1 : 1, -at_short_bits(c->bits));
 }
 
 enum { DRAWS = 8 };
@@ -262,37 +255,19 @@ static double aim_at(at_checker *c, ptrdiff_t p)
     return along ? 1 : size_of_element(c->x0[p]);
 }
 
-/* Where x0 + h v had to be rounded, v was another one.  So that n is of the same v as a, what a
- * makes of the difference is taken off. */
-static double off_by_rounding(const at_checker *c, double h)
-{
-    double off = 0;
-    if (c->bits >= 24 || !c->is_float) return 0;
-    for (ptrdiff_t i = 0; i < c->n; i++)
-        if (c->v[i] != 0 && isfinite(c->a[i]))
-            off += c->a[i] * (c->x[i] - (c->x0[i] + h * c->v[i]));
-    return off;
-}
-
-/* y at h, -h, 2h, -2h.  When h is half of what it was in the call before, two of them are known. */
-static void evaluate_around(at_checker *c, double h, bool halved)
-{
-    double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]};
-    memcpy(c->y, y, sizeof y);
-    for (int j = 0; j < 2; j++) c->off[2 + j] = c->off[j];
-    for (int j = 0; j < (halved ? 2 : 4); j++) {
-        const double step = ldexp(j % 2 ? -h : h, j / 2);
-        evaluate_at(c, step, c->y[j]);
-        c->off[j] = off_by_rounding(c, step);
-    }
-}
-
 /* The slope of L = sum_k u_k y_k along v, by differences with h = 2^step unit.  Differences are
- * taken of each y_k before they are added up: what does not move adds no rounding. */
+ * taken of each y_k before they are added up: what does not move adds no rounding.  When h is half
+ * of what it was in the call before, two of the points are known. */
 static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 {
-    const double h = ldexp(unit, step), *off = c->off;
-    evaluate_around(c, h, halved);
+    double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]}, h = ldexp(unit, step);
+    memcpy(c->y, y, sizeof y);
+    evaluate_at(c, h, c->y[0]);
+    evaluate_at(c, -h, c->y[1]);
+    if (!halved) {
+        evaluate_at(c, 2 * h, c->y[2]);
+        evaluate_at(c, -2 * h, c->y[3]);
+    }
 
     at_slope s = {.h = h};
     const double farthest = ldexp(unit, c->precision.largest_step);
@@ -331,9 +306,6 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         if (!bends && jump > rounding) kinks += jump;
         c->jump[k] = jump;
     }
-    s.right1 -= off[0], s.left1 -= off[1], s.right2 -= off[2], s.left2 -= off[3];
-    s.n -= (8 * (off[0] - off[1]) - (off[2] - off[3])) / (12 * h);
-    s.three -= (off[0] - off[1]) / (2 * h);
     s.jump = s.high - s.low;
     s.jump_bound = s.bound;
     s.bound = c->is_float ? sqrt(squares + hidden) : s.bound + sqrt(hidden);
@@ -511,7 +483,7 @@ static double hidden_in_a(const at_checker *c, const at_probe *f)
 {
     double squares = 0;
     for (ptrdiff_t i = 0; i < c->n; i++) squares += c->v[i] * c->v[i];
-    const double hidden = ldexp(sqrt(f->s.squares * squares), c->bits < 53 ? -22 : -51);
+    const double hidden = ldexp(sqrt(f->s.squares * squares), 2 - c->bits);
     return fabs(f->n) < 4 * hidden ? hidden : 0;
 }
 
@@ -553,7 +525,7 @@ void at_measure_probe(at_checker *c, ptrdiff_t p)
         f->n = f->s.n;
         f->bound = f->s.bound;
     }
-    if (c->options.twin) f->a_hidden = hidden_in_a(c, f);
+    if (c->options.twin && c->bits >= 24) f->a_hidden = hidden_in_a(c, f);
 }
 
 void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance)

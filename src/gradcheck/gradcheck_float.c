@@ -30,12 +30,10 @@
  * best is chosen, as for doubles.  Beginning with large steps would be wrong: at some distance from
  * a bump, all of them agree that there is none.
  *
- * F16 AND BF16 round y to 11 or 8 bits: treads of 2^-11 and 2^-8, and the same picture once more, with
- * steps of x/2 down to the last bit of x.  That is few steps, and n has one digit or two.  The sum of
- * the rounded outputs is off by 0.4 2^-b |y_k| in the mean of all y_k with b bits: half a unit is
- * 2^-b |y_k| for y_k just above a power of two and half of that below the next, and the root mean
- * square of what is evenly spread is 1/sqrt(3) of the most.  x + h is rounded to these bits, too: then
- * v was another one, and what a makes of the difference is taken off n.
+ * F16 AND BF16 are the same picture once more, with treads of 2^-11 and 2^-8 and few steps, from
+ * x/2 down to the last bit of x: n has one digit or two.  Half of a last bit is 2^-b |y_k| just
+ * above a power of two and half as much just below; the root mean square of an error that is evenly
+ * spread is 0.58 of the largest.  So y_k is off by 0.4 2^-b |y_k|, and by what is measured.
  *
  * NOISE of y_k is measured by sixth differences, over distances of 2^-17 x, but at least 2^-24 of
  * the largest |y_k| in sight; it grows with the square root of the number of outputs, for their
