@@ -142,7 +142,8 @@ static bool measure(bench *b, const function *f, int rows, int cols, bool backwa
 
 int main(int argc, char **argv)
 {
-    bench *b = bench_open(argc, argv, "elementwise", "what is done to every number\n", "torch");
+    bench *b = bench_open(argc, argv, "elementwise", "what is done to every number\n",
+                          "torch,torch-compile");
     bool ok = true;
     while (bench_next_threads(b))
         for (int backward = 0; backward < 2; backward++)

@@ -98,8 +98,8 @@ static bool measure(bench *b, const model *m)
 
 int main(int argc, char **argv)
 {
-    bench *b =
-        bench_open(argc, argv, "train", "whole training steps of small transformers\n", "torch");
+    bench *b = bench_open(argc, argv, "train", "whole training steps of small transformers\n",
+                          "torch,torch-compile");
     bool ok = true;
     while (bench_next_threads(b))
         for (size_t i = 0; i < sizeof models / sizeof *models; i++)

@@ -23,7 +23,7 @@ bench_args = $(if $(PEER),--peer $(PEER)) $(if $(THREADS),--threads $(THREADS)) 
     $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only '$(ONLY)') $(ARGS)
 bench_run = $(filter $(B)/bench/bench_%,$(if $(BENCH),$(BENCH:%=$(B)/bench/bench_%),$(benches)))
 
-bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|openblas|blis|onednn|all
+bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|torch-compile|openblas|blis|onednn|all
 # BEFORE=folder: beside another build of the same benchmarks, in turn (build/cc-native-release elsewhere)
 	@for b in $(bench_run); do \
 	    $$b $(bench_args) $(if $(BEFORE),--before $(BEFORE)/bench/$${b##*/}) || exit 1; done

@@ -17,7 +17,7 @@
 #     machine   a fact about the machine and the run
 #
 # The columns are `time`, the median; `percent`, of the peak, the median; `value`, where a row is not a time;
-# or a peer, for its time / attic's.  `1` and `2` say how many threads the columns after them are about.
+# or a peer, for its time / attic's; `best`, that of torch or of torch-compile, whichever takes less.  `1` and `2` say how many threads the columns after them are about.
 # If a benchmark of the page has no results, the page stays as it is.
 set -eu
 results=$1 page=$2
@@ -34,6 +34,15 @@ function keep(what, value, text) {
     cell[$1, $2, $3, $6, what] = text
     sum[$1, $2, $6, what] += log(value)
     n[$1, $2, $6, what]++
+}
+# torch-compile stands after torch.
+function keep_best(    key) {
+    key = $1 SUBSEP $2 SUBSEP $3 SUBSEP $6
+    if (!(key in best)) keep("best", best[key] = $20, sprintf("%.2fx", $20))
+    else if ($20 < best[key]) {
+        sum[$1, $2, $6, "best"] += log($20 / best[key])
+        cell[key, "best"] = sprintf("%.2fx", best[key] = $20)
+    }
 }
 # The lines that a form has, in the order in which they came: line[form, bench, 1 .. lines[form, bench]]
 function add(form, group, name) {
@@ -68,12 +77,13 @@ BEGIN { split("ns us ms s", unit, " ") }
 FILENAME ~ /\.tsv$/ && /^# (processor|caches|compiler|flags|peer|date): / {
     key = substr($0, 3, index($0, ":") - 3)
     text = key " | " substr($0, index($0, ":") + 2)
-    sub(/^peer [|] [a-z]+/, "library |", text)
+    sub(/^peer [|] [a-z-]+/, "library |", text)
     if (key == "date") text = substr(text, 1, length("date | 2026-11-22"))
     if (key ~ /peer|date/ ? !seen[text]++ : !seen[key]++) fact[++facts] = text
 }
 FILENAME ~ /\.tsv$/ && !/^#/ {
     add("rows", $2, $3); add("names", "", $3); add("groups", $2, "")
+    if ($4 ~ /^torch/) keep_best()
     if ($4 != "attic") keep($4, $20, sprintf("%.2fx", $20))
     else if ($5 == "bytes") keep("value", 1, sprintf("%.0f KiB", $14 / 1024))
     else if ($5 != "ns") keep("value", 1, sprintf($5 ~ /^%/ ? "%.0f %%" : "%.0f", $14))

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_ROUNDS = 99, MAX_PEERS = 5 };
+enum { MAX_ROUNDS = 99, MAX_PEERS = PEERS + 1 };
 
 static const double round_seconds = 2e-3; /* of attic, or of a peer, in one round */
 static const double smoke_flop = 3e8; /* more than this takes too long to see whether it works */
@@ -64,7 +64,8 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
         {"no-sibling", NULL, &b.no_sibling, NULL, 0, 1e6,
          "wait so many seconds per row until the sibling hardware thread is idle"},
         {"threads", NULL, NULL, &b.thread_list, 0, 0, "how many, one run for each"},
-        {"peer", NULL, NULL, &b.peer_list, 0, 0, "torch, openblas, blis, onednn, several, or all"},
+        {"peer", NULL, NULL, &b.peer_list, 0, 0,
+         "torch, torch-compile, openblas, blis, onednn, several, or all"},
         {"before", NULL, NULL, &b.before, 0, 0, "this program of another build, run in turn"},
         {"serve", &b.serve, NULL, NULL, 0, 0, "be that other build"},
         {"only", NULL, NULL, &b.only, 0, 0, "rows whose group and name contain this"},
@@ -99,17 +100,17 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
 /* Starts those of the requested peers that can do what this benchmark does. */
 static void start_peers(bench *b)
 {
-    static const char *const names[] = {"torch", "openblas", "blis", "onednn"};
     bool all = strcmp(b->peer_list, "all") == 0;
     b->n_peers = 0;
     if (*b->before && peer_start_before(&b->peer[0], b->before, b->threads, b->only))
         b->n_peers++;
     else if (*b->before)
         b->failed = true;
-    for (int i = 0; i < 4 && b->known && !b->smoke; i++) {
-        if (!is_listed(names[i], b->known) || !(all || is_listed(names[i], b->peer_list))) continue;
+    for (int i = 0; i < PEERS && b->known && !b->smoke; i++) {
+        const char *name = peer_name(i);
+        if (!is_listed(name, b->known) || !(all || is_listed(name, b->peer_list))) continue;
         peer *p = &b->peer[b->n_peers];
-        if (peer_start(p, names[i], b->threads)) {
+        if (peer_start(p, name, b->threads)) {
             b->n_peers++;
             size_t n = strlen(b->versions);
             if (b->turn == 1)

@@ -23,7 +23,7 @@ static void set_threads(int threads)
 }
 
 /* Settings with which peers are fastest, found by measuring. */
-static void set_fastest(void)
+static void set_fastest(bool compile)
 {
     setenv("MALLOC_TOP_PAD_", "268435456", 0); /* PyTorch: buffers are kept, not returned */
     setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 0);
@@ -37,6 +37,11 @@ static void set_fastest(void)
     if (glob("/usr/lib/*/openblas-openmp", 0, NULL, &found) == 0)
         setenv("LD_LIBRARY_PATH", found.gl_pathv[0], 0);
     globfree(&found);
+    if (compile && glob("/usr/lib/*/libsleef.so.3", 0, NULL, &found) == 0) {
+        setenv("LD_PRELOAD", found.gl_pathv[0],
+               0); /* compiled code calls it and isn't linked to it */
+        globfree(&found);
+    }
 }
 
 static void enter_root(void)
@@ -80,17 +85,18 @@ static int open_cblas(void)
 static void become_peer(const char *name, int threads)
 {
     char *program = NULL, *python = getenv("PEER_PYTHON"), own[32];
-    bool torch = strcmp(name, "torch") == 0;
+    bool compile = strcmp(name, "torch-compile") == 0,
+         torch = compile || strcmp(name, "torch") == 0;
     int fd = torch ? -1 : open_cblas();
     if (torch) program = read_text("bench/peer/torch.py");
     if (fd < 0 && !program) return;
     enter_root();
     set_threads(threads);
-    set_fastest();
+    set_fastest(compile);
     snprintf(own, sizeof own, "%s", name);
     if (!python) python = "python3";
     if (torch)
-        execlp(python, python, "-c", program, (char *)NULL);
+        execlp(python, python, "-c", program, compile ? "compile" : NULL, (char *)NULL);
     else
         fexecve(fd, (char *[]){"cblas", own, NULL}, environ);
     fprintf(stderr, "bench: %s: %s\n", torch ? python : "cblas", strerror(errno));
@@ -112,16 +118,25 @@ static const char *ask(peer *p, const char *line)
     return answer;
 }
 
+static const char *const peers[PEERS][2] = {
+    {"torch", "python3 with torch (Debian: python3-torch)"},
+    {"torch-compile",
+     "python3 with torch 2, a C++ compiler and Sleef (Debian: python3-torch g++ python3-dev "
+     "libtorch-dev libsleef-dev)"},
+    {"openblas", "libopenblas.so.0 (Debian: libopenblas0-openmp)"},
+    {"blis", "libblis.so.4 (Debian: libblis4-openmp)"},
+    {"onednn", "libdnnl.so.3 (Debian: libdnnl3)"},
+};
+
+const char *peer_name(int i)
+{
+    return peers[i][0];
+}
+
 static const char *what_is_needed(const char *name)
 {
-    static const char *const needs[][2] = {
-        {"torch", "python3 with torch (Debian: python3-torch)"},
-        {"openblas", "libopenblas.so.0 (Debian: libopenblas0-openmp)"},
-        {"blis", "libblis.so.4 (Debian: libblis4-openmp)"},
-        {"onednn", "libdnnl.so.3 (Debian: libdnnl3)"},
-    };
-    for (int i = 0; i < 4; i++)
-        if (strcmp(name, needs[i][0]) == 0) return needs[i][1];
+    for (int i = 0; i < PEERS; i++)
+        if (strcmp(name, peers[i][0]) == 0) return peers[i][1];
     return NULL;
 }
 
@@ -161,8 +176,9 @@ bool peer_start(peer *p, const char *name, int threads)
     const char *needs = what_is_needed(name), *root = getenv("PEER_ROOT");
     *p = (peer){.name = name, .threads = threads};
     if (!needs) {
-        fprintf(stderr, "bench: there is no peer %s; there are torch, openblas, blis, onednn\n",
-                name);
+        fprintf(stderr, "bench: there is no peer %s; there are", name);
+        for (int i = 0; i < PEERS; i++) fprintf(stderr, "%s %s", i ? "," : "", peer_name(i));
+        fprintf(stderr, "\n");
         return false;
     }
     if (fork_peer(p) == 0) {

@@ -21,8 +21,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+enum { PEERS = 5 };
+const char *peer_name(int i); /* "torch", "torch-compile", "openblas", "blis", "onednn" */
+
 typedef struct {
-    const char *name; /* "torch", "openblas", "blis", "onednn" */
+    const char *name; /* one of these, or "before" */
     char version[128];
     int threads;
     FILE *to, *from;

@@ -1,4 +1,4 @@
-"""A peer (bench/common/peer.h) that runs PyTorch, eager, on the CPU.
+"""A peer (bench/common/peer.h) that runs PyTorch on the CPU: eager, or with the argument `compile` by torch.compile.
 
 case sdpa B H T D CAUSAL BACKWARD           scaled_dot_product_attention by its flash kernel
 case second B H T D CAUSAL                  its backward, differentiated once more; by the math path
@@ -7,7 +7,8 @@ case overhead OP CHAIN SIZE                 see bench_overhead.c
 case elementwise OP ROWS COLS BACKWARD      see bench_elementwise.c
 
 Where PyTorch has several ways, the fastest here: gelu with erf, fused AdamW, one matrix for q, k
-and v.
+and v.  Compiled are `train` (forward and backward) and `elementwise`; attention would call the same kernel, and a
+single small op has nothing to compile.
 """
 import os, sys, time
 import torch
@@ -15,9 +16,28 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+compiled = "compile" in sys.argv[1:]
 threads = int(os.environ.get("PEER_THREADS", "1"))
 torch.set_num_threads(threads)
 clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
+
+
+def compile_it(f):
+    return torch.compile(f, dynamic=False) if compiled else f
+
+
+# Without headers, a compiler or Sleef, its code is not vectorised, in silence, and 2 to 5 times as slow.
+def vector_isa():
+    from torch._inductor.cpu_vec_isa import pick_vec_isa
+
+    isa = pick_vec_isa()
+    if not isa:
+        sys.exit(
+            "torch.compile finds no vector instructions (pick_vec_isa() says %s): it needs a C++ compiler that works, "
+            "and Sleef to link (Debian: g++ python3-dev libtorch-dev libsleef-dev)" % isa
+        )
+    return isa
+
 
 
 def without_grad(f):
@@ -98,13 +118,14 @@ class Transformer(nn.Module):
 def train(layers, C, heads, vocab, T, B):
     layers, C, heads, vocab, T, B = map(int, (layers, C, heads, vocab, T, B))
     model = Transformer(layers, C, heads, vocab, T)
+    loss_of = compile_it(model)
     adamw = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
     batches = [[torch.randint(0, vocab, (B, T)) for _ in range(2)] for _ in range(8)]
 
     def step():
         ids, target = batches[0]
         batches.append(batches.pop(0))
-        loss = model(ids, target)
+        loss = loss_of(ids, target)
         adamw.zero_grad(set_to_none=True)
         loss.backward()
         adamw.step()
@@ -166,6 +187,7 @@ def elementwise(op, rows, cols, backward):
         "rms_norm": lambda: F.rms_norm(x, (cols,), gamma),
         "cross_entropy": lambda: F.cross_entropy(x, target),
     }[op]
+    f = compile_it(f)
 
     def run():
         z = f()
@@ -177,9 +199,12 @@ def elementwise(op, rows, cols, backward):
 
 # ---------------------------------------------------------------- the protocol
 
-cases = {"sdpa": sdpa, "second": second, "train": train, "overhead": overhead, "elementwise": elementwise}
+cases = {"train": train, "elementwise": elementwise}
+if not compiled:
+    cases.update(sdpa=sdpa, second=second, overhead=overhead)
 work = None
-print("ready torch PyTorch", torch.__version__, flush=True)
+name = "torch-compile PyTorch %s, compiled for %s" % (torch.__version__, vector_isa()) if compiled else "torch PyTorch " + torch.__version__
+print("ready", name, flush=True)
 with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
     for line in sys.stdin:
         word = line.split()
