@@ -27,7 +27,8 @@ static void plant(correct_function *p, REAL *dx)
         p->wrong_at = at_correct_int(p, 0, (int)p->n - 1);
         while (fabs(dx[p->wrong_at]) < most / 10) p->wrong_at = (p->wrong_at + 1) % p->n;
     }
-    if (p->wrong_at >= 0) dx[p->wrong_at] *= 1 + (REAL)p->wrong_by;
+    p->is_planted = p->wrong_at >= 0 && dx[p->wrong_at] != 0;
+    if (p->is_planted) dx[p->wrong_at] *= 1 + (REAL)p->wrong_by;
 }
 
 void AT_REAL(correct_vjp)(const REAL *x, const REAL *dy, REAL *dx, void *ctx)

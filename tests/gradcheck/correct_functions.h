@@ -33,6 +33,7 @@ typedef struct {
      * backward chooses an element that is at least a tenth of the largest; until then it is -1. */
     double wrong_by;
     ptrdiff_t wrong_at;
+    bool is_planted; /* was it in what backward said last?  Beside a kink this element may be 0 */
 } correct_function;
 
 int at_correct_families(void);

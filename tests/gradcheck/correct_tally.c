@@ -16,10 +16,11 @@ typedef struct {
     at_verdict should_be;
 } ledger;
 
-static bool is_accused(const correct_choice *c, const at_gradcheck_report *r)
+static bool is_accused(const correct_choice *c, const correct_function *p,
+                       const at_gradcheck_report *r)
 {
     if (c->wrong_by != 0)
-        return r->verdict == ATTIC_PASS &&
+        return r->verdict == ATTIC_PASS && p->is_planted &&
                r->resolution < fabs(c->wrong_by) / fmax(1, fabs(1 + c->wrong_by));
     return r->verdict == ATTIC_WRONG || r->verdict == ATTIC_RACE || r->verdict == ATTIC_NOT_RUN ||
            r->verdict == ATTIC_MISMATCH;
@@ -50,7 +51,7 @@ static void judge(ledger *l, const correct_choice *c, correct_function *p)
     p->with_twin = c->with_twin;
     at_gradcheck_report r = at_check_correct(p);
     if (c->wrong_by != 0 && p->wrong_at < 0) return; /* every derivative is 0 */
-    bool accused = is_accused(c, &r);
+    bool accused = is_accused(c, p, &r);
     l->of[p->family].drawn++;
     l->of[p->family].verdicts[r.verdict]++;
     l->of[p->family].passed_off += accused && c->wrong_by != 0;
