@@ -22,7 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef __linux__
+/* The headers of Linux are not there for every compiler that compiles for it: musl-gcc has none. */
+#if defined __linux__ && __has_include(<linux/seccomp.h>)
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
