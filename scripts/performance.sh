@@ -17,7 +17,8 @@
 #     machine   a fact about the machine and the run
 #
 # The columns are `time`, the median; `percent`, of the peak, the median; `value`, where a row is not a time;
-# or a peer, for its time / attic's; `best`, that of torch or of torch-compile, whichever takes less.  `1` and `2` say how many threads the columns after them are about.
+# or a peer, for its time / attic's; `best`, that of torch or of torch-compile, whichever takes less.
+# `1` and `2` say how many threads the columns after them are about.
 # If a benchmark of the page has no results, the page stays as it is.
 set -eu
 results=$1 page=$2
@@ -35,7 +36,7 @@ function keep(what, value, text) {
     sum[$1, $2, $6, what] += log(value)
     n[$1, $2, $6, what]++
 }
-# torch-compile stands after torch.
+# The smaller of two ratios: the row of torch-compile comes after that of torch.
 function keep_best(    key) {
     key = $1 SUBSEP $2 SUBSEP $3 SUBSEP $6
     if (!(key in best)) keep("best", best[key] = $20, sprintf("%.2fx", $20))

@@ -37,11 +37,11 @@ static void set_fastest(bool compile)
     if (glob("/usr/lib/*/openblas-openmp", 0, NULL, &found) == 0)
         setenv("LD_LIBRARY_PATH", found.gl_pathv[0], 0);
     globfree(&found);
-    if (compile && glob("/usr/lib/*/libsleef.so.3", 0, NULL, &found) == 0) {
-        setenv("LD_PRELOAD", found.gl_pathv[0],
-               0); /* compiled code calls it and isn't linked to it */
-        globfree(&found);
-    }
+    if (!compile) return;
+    /* Code that torch.compile makes calls Sleef, and isn't linked to it. */
+    if (glob("/usr/lib/*/libsleef.so.3", 0, NULL, &found) == 0)
+        setenv("LD_PRELOAD", found.gl_pathv[0], 0);
+    globfree(&found);
 }
 
 static void enter_root(void)

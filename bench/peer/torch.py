@@ -1,4 +1,5 @@
-"""A peer (bench/common/peer.h) that runs PyTorch on the CPU: eager, or with the argument `compile` by torch.compile.
+"""A peer (bench/common/peer.h) that runs PyTorch on the CPU: eager, or by torch.compile where the
+argument is `compile`.
 
 case sdpa B H T D CAUSAL BACKWARD           scaled_dot_product_attention by its flash kernel
 case second B H T D CAUSAL                  its backward, differentiated once more; by the math path
@@ -7,8 +8,8 @@ case overhead OP CHAIN SIZE                 see bench_overhead.c
 case elementwise OP ROWS COLS BACKWARD      see bench_elementwise.c
 
 Where PyTorch has several ways, the fastest here: gelu with erf, fused AdamW, one matrix for q, k
-and v.  Compiled are `train` (forward and backward) and `elementwise`; attention would call the same kernel, and a
-single small op has nothing to compile.
+and v.  Compiled are `train` (forward and backward) and `elementwise`; attention would call the same
+kernel, and a single small op has nothing to compile.
 """
 import os, sys, time
 import torch
@@ -37,7 +38,6 @@ def vector_isa():
             "and Sleef to link (Debian: g++ python3-dev libtorch-dev libsleef-dev)" % isa
         )
     return isa
-
 
 
 def without_grad(f):
@@ -203,8 +203,8 @@ cases = {"train": train, "elementwise": elementwise}
 if not compiled:
     cases.update(sdpa=sdpa, second=second, overhead=overhead)
 work = None
-name = "torch-compile PyTorch %s, compiled for %s" % (torch.__version__, vector_isa()) if compiled else "torch PyTorch " + torch.__version__
-print("ready", name, flush=True)
+name, how = ("torch-compile", ", compiled for %s" % vector_isa()) if compiled else ("torch", "")
+print("ready", name, "PyTorch", torch.__version__ + how, flush=True)
 with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
     for line in sys.stdin:
         word = line.split()

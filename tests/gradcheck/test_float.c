@@ -362,13 +362,14 @@ typedef struct {
     int passed_off;           /* mistakes called PASS with a resolution below them */
 } tally;
 
-/* An error of 1 % in element p->wrong, as the report measures it: by max|n| / 10 at least. */
+/* An error of 1 %, as the report measures it: one in element p->wrong by max|n| / 10 at least. */
 static double size_of_mistake(const float_problem *p)
 {
     float most = 0;
+    if (p->mistake == ALL_WRONG) return 0.0099; /* 0.01 / 1.01 */
     for (ptrdiff_t i = 0; i < p->n; i++) most = fmaxf(most, fabsf(p->dx[i]));
     double wrong = fabs((double)p->dx[p->wrong]);
-    return 0.0099 * wrong / fmax(wrong, (double)most / 10); /* 0.01 / 1.01 */
+    return 0.0099 * wrong / fmax(wrong, (double)most / 10);
 }
 
 static void count_problem(tally *t, uint64_t number)
