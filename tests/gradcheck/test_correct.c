@@ -107,6 +107,33 @@ START_TEST(no_correct_function_is_wrong_and_nine_of_ten_pass)
 }
 END_TEST
 
+/* Is a mistake of 1.2 times the resolution of the right function passed, in an element? */
+static bool passes_above_resolution(uint64_t number, int *tried)
+{
+    correct_function p = at_draw_correct(number), wrong = at_draw_correct(number);
+    bool passes = false;
+    if (p.on_tape < 0 && !p.options.directions) {
+        at_gradcheck_report r = at_check_correct(&p);
+        wrong.wrong_by = 1.2 * r.resolution;
+        if (r.verdict == ATTIC_PASS && r.resolution < 0.1) {
+            passes = at_check_correct(&wrong).verdict == ATTIC_PASS && wrong.is_planted;
+            *tried += wrong.is_planted;
+        }
+    }
+    at_forget_correct(&p);
+    at_forget_correct(&wrong);
+    return passes;
+}
+
+START_TEST(a_mistake_a_little_above_the_resolution_never_passes)
+{
+    int tried = 0;
+    for (uint64_t number = 0; number < 200; number++)
+        ck_assert_msg(!passes_above_resolution(number, &tried), "number %d", (int)number);
+    ck_assert_int_ge(tried, 60);
+}
+END_TEST
+
 START_TEST(planted_mistakes_are_found_or_passed_off)
 {
     correct_choice wrong = {.count = 3 * at_correct_families(), .family = "x b", .wrong_by = 0.05};
@@ -138,4 +165,5 @@ END_TEST
 SUITE(gradcheck_correct, no_correct_function_is_wrong_and_nine_of_ten_pass,
       the_same_number_is_the_same_function, every_family_passes_somewhere,
       backward_in_float_is_the_one_in_double, one_wrong_verdict_or_too_few_that_pass_are_not_right,
+      a_mistake_a_little_above_the_resolution_never_passes,
       planted_mistakes_are_found_or_passed_off, a_family_can_be_chosen_and_is_printed)
