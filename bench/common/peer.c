@@ -28,6 +28,8 @@ static void set_fastest(bool compile)
     setenv("MALLOC_TOP_PAD_", "268435456", 0); /* PyTorch: buffers are kept, not returned */
     setenv("MALLOC_MMAP_THRESHOLD_", "1073741824", 0);
     setenv("MALLOC_TRIM_THRESHOLD_", "4294967296", 0);
+    setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", 0); /* pages of 2 MiB, as attic has them */
+    setenv("THP_MEM_ALLOC_ENABLE", "1", 0);
 #ifdef __AVX512F__
     setenv("BLIS_ARCH_TYPE", "skx",
            0); /* BLIS takes its kernels for AVX2 where it doesn't know the processor */

@@ -72,6 +72,17 @@ void at_unmap_file(void *p, size_t bytes)
     munmap(p, bytes);
 }
 
+void at_prefer_large_pages(void *p, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    const uintptr_t size = 2 << 20, from = ((uintptr_t)p + size - 1) & -size;
+    const uintptr_t to = ((uintptr_t)p + bytes) & -size;
+    if (from < to) (void)madvise((void *)from, to - from, MADV_HUGEPAGE); /* a wish */
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 int at_make_folder(const char *path)
 {
     return mkdir(path, 0777);

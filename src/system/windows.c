@@ -125,6 +125,11 @@ void *at_map_file(FILE *f, size_t bytes)
     return p;
 }
 
+void at_prefer_large_pages(void *p, size_t bytes)
+{
+    (void)p, (void)bytes;
+}
+
 void at_unmap_file(void *p, size_t bytes)
 {
     (void)bytes;

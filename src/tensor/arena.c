@@ -1,6 +1,8 @@
 /* arena.c -- memory that is handed out forwards and given back all at once; see arena.h. */
 #include "tensor/arena.h"
 
+#include "system/system.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +72,7 @@ static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
         size = size / 2 < least ? least : size / 2;
     }
     n_mallocs++;
+    at_prefer_large_pages(memory, size);
     at_arena_chunk *c = (void *)(memory + (-(uintptr_t)memory & 63)); /* a multiple of 64 */
     *c = (at_arena_chunk){a->current ? a->current->next : NULL, .size = size, .memory = memory};
     forget_bytes(chunk_bytes(c), size);

@@ -7,7 +7,8 @@
  * Chunks are linked and never move, so a pointer stays good until the rewind below it.  A rewind
  * keeps the chunks: a loop that asks for the same memory each time turns to malloc only the first
  * time.  Each chunk is twice as large as the one before, or smaller where that much is refused: out
- * of memory means that malloc has none for the request itself.  Built with ATTIC_DEBUG, memory not
+ * of memory means that malloc has none for the request itself.  Large chunks are given large pages,
+ * where the system has them.  Built with ATTIC_DEBUG, memory not
  * handed out is filled with 0xFF (a NaN in every real type) and poisoned for AddressSanitizer. */
 #ifndef AT_TENSOR_ARENA_H
 #define AT_TENSOR_ARENA_H

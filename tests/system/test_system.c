@@ -1,4 +1,4 @@
-/* test_system.c -- CPU quotas, on control groups made of plain files; terminals.
+/* test_system.c -- CPU quotas, on control groups made of plain files; large pages; terminals.
  * What starts threads is tested with the pool, what opens and renames files with .npy. */
 #include "test.h"
 #include "system/system.h"
@@ -152,6 +152,44 @@ START_TEST(a_path_too_long_for_us_is_no_quota)
 }
 END_TEST
 
+/* What the kernel says of the pages at p, "" if it says nothing. */
+static const char *page_flags(const void *p)
+{
+    static char line[4096], flags[4096];
+    unsigned long from = 0, to = 0, a, b;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    *flags = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%lx-%lx ", &a, &b) == 2) from = a, to = b;
+        if (from <= (uintptr_t)p && (uintptr_t)p < to && sscanf(line, "VmFlags: %4000[^\n]", flags))
+            break;
+    }
+    if (f) fclose(f);
+    return flags;
+}
+
+START_TEST(whole_large_pages_are_asked_for_and_no_others)
+{
+    enum { LARGE = 2 << 20 };
+    char *p = aligned_alloc(LARGE, 3 * LARGE), *middle = p + LARGE;
+    ck_assert_ptr_nonnull(p);
+    at_prefer_large_pages(p, 0);
+    at_prefer_large_pages(p, LARGE - 1); /* no whole one is in there */
+    at_prefer_large_pages(p + 1, LARGE);
+    ck_assert_ptr_null(strstr(page_flags(p), " hg"));
+    at_prefer_large_pages(middle - 1, LARGE + 2);
+#ifdef __x86_64__ /* an emulator of another processor does not pass the wish on */
+    if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) == 0) {
+        ck_assert_ptr_nonnull(strstr(page_flags(middle), " hg"));
+        ck_assert_ptr_null(strstr(page_flags(middle - 1), " hg"));
+        ck_assert_ptr_null(strstr(page_flags(middle + LARGE), " hg"));
+    }
+#endif
+    memset(p, 7, 3 * LARGE);
+    free(p);
+}
+END_TEST
+
 START_TEST(a_file_is_no_terminal)
 {
     FILE *f = tmpfile();
@@ -166,4 +204,5 @@ SUITE(system_system, a_file_is_no_terminal,
       a_v2_quota_rounds_up_to_whole_cpus, a_v1_quota_is_found_under_either_name_of_its_controllers,
       the_smallest_quota_on_the_way_up_counts,
       a_container_that_sees_its_hosts_path_finds_its_own_quota_at_the_root,
-      v2_beside_v1_lies_under_unified, a_path_too_long_for_us_is_no_quota)
+      v2_beside_v1_lies_under_unified, a_path_too_long_for_us_is_no_quota,
+      whole_large_pages_are_asked_for_and_no_others)
