@@ -22,9 +22,9 @@
 
 #include <limits.h>
 
-#include "kernels/half.h"
 #include "kernels/real.h"
 #include "ops/map_op.h"
+#include "ops/product.h"
 
 typedef struct {
     int M, N, K; /* rows of X, columns of W, columns of X */
@@ -36,17 +36,10 @@ void AT_REAL(affine_forward)(at_node *n)
 {
     const affine_args *a = n->args;
     const REAL *X = n->in[0]->data, *b = n->in[2] ? n->in[2]->data : NULL;
-    const at_tensor *W = n->in[1];
     const at_strides x = {a->K, 1, 0}, w = {a->N, 1, 0};
     const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
-    REAL *Y = n->out[0]->data;
     at_count_flops(n, 2.0 * a->M * a->N * a->K);
-    if (!at_is_half(W->dtype)) {
-        gemm_bias(a->M, a->N, a->K, X, x, W->data, w, b, Y, workspace);
-        return;
-    }
-    for (ptrdiff_t i = 0; b && i < a->M; i++) memcpy(Y + i * a->N, b, (size_t)a->N * sizeof *b);
-    gemm_half(1, a->M, a->N, a->K, X, x, W->dtype == ATTIC_BF16, W->data, w, b, Y, w, workspace);
+    product_bias(a->M, a->N, a->K, X, x, n->in[1], 0, w, b, n->out[0]->data, workspace);
 }
 
 /* dX = dY W^T, dW = X^T dY */
@@ -60,11 +53,9 @@ void AT_REAL(affine_backward)(at_node *n)
     const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
 
     at_grad_buffer dX = at_grad_overwrite(n, 0);
-    if (dX.p && at_is_half(W->dtype))
-        gemm_half(1, a->M, a->K, a->N, dY, w, W->dtype == ATTIC_BF16, W->data, wt, dX.beta, dX.p, x,
-                  workspace);
-    else if (dX.p)
-        gemm(1, a->M, a->K, a->N, 1, dY, w, W->data, wt, (REAL)dX.beta, dX.p, x, workspace);
+    if (dX.p)
+        stored_product(1, a->M, a->K, a->N, dY, w, W->data, W->dtype, 0, wt, dX.beta, dX.p, x,
+                       workspace);
     /* after dX is written: X and W may be one tensor */
     at_grad_buffer dW = at_grad_overwrite(n, 1);
     at_count_flops(n, 2.0 * a->M * a->N * a->K * ((dX.p != NULL) + (dW.p != NULL)));
@@ -96,8 +87,7 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
     const size_t sums = b ? at_sum_scratch(rows * N) : 0;
     const size_t real = at_dtype_size(at_real(t));
-    r.scratch = at_is_half(W->dtype) ? at_gemm_half_workspace(a.M, N, K, real)
-                                     : at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, real);
+    r.scratch = product_workspace(a.M, N, K, W->dtype, real);
     if (r.scratch < sums) r.scratch = sums;
     return at_output(at_record_node(t, &affine_op, AT_IN(X, W, b), r));
 }

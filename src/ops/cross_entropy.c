@@ -50,45 +50,9 @@
  * outside of 0 .. N-1 is an error; should one be written later and the tape replayed, its row
  * counts as NaN.
  */
-#include "ops/op.h"
-
 #include "kernels/real.h"
+#include "ops/cross_entropy.h"
 #include "ops/map_rows.h"
-
-typedef struct {
-    ptrdiff_t rows;
-    int N;
-    at_cross_entropy_args user;
-    double g[AT_WIDEST / 8]; /* dloss / count, a WIDE; set by backward */
-} cross_entropy_args;
-
-enum { CROSS_ENTROPY_CHUNK = 256 }; /* of exp(x - m) on the stack at a time */
-
-static bool is_ignored(const cross_entropy_args *a, int32_t target)
-{
-    return a->user.ignore && target == a->user.ignore_index;
-}
-
-static bool is_class(const cross_entropy_args *a, int32_t target)
-{
-    return target >= 0 && target < a->N;
-}
-
-/* What the sum of the losses is divided by; 0 if the targets weigh nothing. */
-static WIDE cross_entropy_count(const at_node *n)
-{
-    const cross_entropy_args *a = n->args;
-    const int32_t *target = n->in[1]->data;
-    const REAL *w = n->in[2] ? n->in[2]->data : NULL;
-    ptrdiff_t count = 0;
-    WIDE weight = 0;
-    if (a->user.reduction == ATTIC_SUM) return 1;
-    for (ptrdiff_t i = 0; i < a->rows && !w; i++) count += !is_ignored(a, target[i]);
-    for (ptrdiff_t i = 0; i < a->rows && w; i++)
-        if (!is_ignored(a, target[i]))
-            weight += is_class(a, target[i]) ? (WIDE)w[target[i]] : (WIDE)NAN;
-    return w ? weight : (WIDE)count;
-}
 
 AT_BOTH(cross_entropy);
 
@@ -98,24 +62,6 @@ static const at_row_op cross_entropy_rows = {.saved = 4, .each = true};
 static WIDE *cross_entropy_loss(void *saved)
 {
     return (WIDE *)((REAL *)saved + 2);
-}
-
-/* V = sum_j w_j q_j of the row's target, which is a class */
-static REAL cross_entropy_weight(const at_chunk *row, const REAL *w, int32_t target)
-{
-    const WIDE e = (WIDE)((const cross_entropy_args *)row->args)->user.label_smoothing;
-    const REAL V = (REAL)(1 - e) * w[target], even = (REAL)OVER(e, (WIDE)row->n);
-    return VALUE(e) > 0 ? V + even * row_sum(row->n, w) : V;
-}
-
-/* sum_j w_j (x_j - m)     What weighs nothing adds nothing, even if its x_j is -inf. */
-static WIDE cross_entropy_others(int n, const REAL *x, const REAL *w, REAL m)
-{
-    WIDE sum = 0;
-    for (int j = 0; j < n && !w; j++) sum += (WIDE)x[j] - (WIDE)m;
-    for (int j = 0; j < n && w; j++)
-        if (VALUE(w[j]) != 0) sum += (WIDE)w[j] * ((WIDE)x[j] - (WIDE)m);
-    return sum;
 }
 
 static void cross_entropy_stat(const at_chunk *row)
@@ -131,7 +77,7 @@ static void cross_entropy_stat(const at_chunk *row)
         *loss = (WIDE)NAN, stat[0] = stat[1] = (REAL)NAN;
         return;
     }
-    const REAL V = w ? cross_entropy_weight(row, w, target) : 1;
+    const REAL V = w ? cross_entropy_weight(args, w, target) : 1;
     if (VALUE(V) == 0) return;
     REAL m = row_max(row->n, x);
     if (VALUE(m) == MINUS_INFINITY) {
@@ -140,14 +86,9 @@ static void cross_entropy_stat(const at_chunk *row)
     }
     REAL sum = row_exp_sum(row->n, x, m, NULL);
     stat[0] = m, stat[1] = OVER((REAL)1, sum);
-    const WIDE e = (WIDE)args->user.label_smoothing;
-    if (!w) {
-        *loss = (WIDE)log(sum) - (1 - e) * ((WIDE)x[target] - (WIDE)m);
-    } else {
-        *loss = (WIDE)V * (WIDE)log(sum);
-        if (VALUE(w[target]) != 0) *loss -= (1 - e) * (WIDE)w[target] * ((WIDE)x[target] - (WIDE)m);
-    }
-    if (VALUE(e) > 0) *loss -= OVER(e, (WIDE)row->n) * cross_entropy_others(row->n, x, w, m);
+    WIDE others = 0;
+    if (args->user.label_smoothing > 0) others = cross_entropy_others(row->n, x, w, m);
+    *loss = cross_entropy_loss_of(args, w, target, V, m, sum, x[target], others);
 }
 
 static void cross_entropy_row(const at_chunk *row, void *restrict values)
@@ -164,34 +105,17 @@ static void cross_entropy_dx(const at_chunk *row, void *restrict values)
     const cross_entropy_args *args = row->args;
     const bool each = args->user.reduction == ATTIC_NONE;
     const REAL g = each ? *(const REAL *)row->dy : (REAL) * (const WIDE *)args->g;
-    const REAL e = (REAL)args->user.label_smoothing, even = OVER(g * e, (REAL)row->n);
     const int32_t target = *(const int32_t *)row->in[1];
-    REAL *dx = values;
     if (VALUE(stat[1]) == 0) {
-        memset(dx, 0, (size_t)row->n * sizeof *dx);
+        memset(values, 0, (size_t)row->n * sizeof g);
         return;
     }
-    const bool known = is_class(args, target);
-    const REAL gV = w && known ? g * cross_entropy_weight(row, w, target) : g, hit = g * (1 - e);
-    for (int from = 0; from < row->n; from += CROSS_ENTROPY_CHUNK) {
-        int count = row->n - from < CROSS_ENTROPY_CHUNK ? row->n - from : CROSS_ENTROPY_CHUNK;
-        row_exp_sum(count, x + from, stat[0], dx + from);
-        row_scale(count, stat[1] * gV, dx + from, dx + from);
-    }
-    for (int j = 0; j < row->n && args->user.label_smoothing > 0; j++)
-        dx[j] -= w ? even * w[j] : even;
-    if (known) dx[target] -= w ? hit * w[target] : hit;
+    const REAL V = w && is_class(args, target) ? cross_entropy_weight(args, w, target) : 1;
+    cross_entropy_slopes(args, row->n, x, w, target, g, V, stat[0], stat[1], values);
 }
 
 AT_ROW_RANGE(cross_entropy_stat_rows, cross_entropy_rows, cross_entropy_row, false)
 AT_ROW_RANGE(cross_entropy_dx_rows, cross_entropy_rows, cross_entropy_dx, true)
-
-/* sum / count; the mean of what weighs nothing is 0 */
-static WIDE cross_entropy_over(const at_node *n, WIDE sum)
-{
-    const WIDE count = cross_entropy_count(n);
-    return VALUE(count) == 0 ? 0 : OVER(sum, count);
-}
 
 void AT_REAL(cross_entropy_forward)(at_node *n)
 {
@@ -201,14 +125,16 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
     if (a->user.reduction == ATTIC_NONE) return;
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
-    *(REAL *)n->out[0]->data = (REAL)cross_entropy_over(n, sum);
+    const REAL *w = n->in[2] ? n->in[2]->data : NULL;
+    *(REAL *)n->out[0]->data = (REAL)cross_entropy_over(a, n->in[1]->data, w, sum);
 }
 
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
+    const REAL *w = n->in[2] ? n->in[2]->data : NULL;
     if (a->user.reduction != ATTIC_NONE)
-        *(WIDE *)a->g = cross_entropy_over(n, (WIDE) * (REAL *)n->out[0]->grad);
+        *(WIDE *)a->g = cross_entropy_over(a, n->in[1]->data, w, (WIDE) * (REAL *)n->out[0]->grad);
     at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_rows));
 }
 
@@ -216,24 +142,43 @@ void AT_REAL(cross_entropy_backward)(at_node *n)
 
 static const at_op cross_entropy_op = {.name = "cross_entropy", AT_BOTH_KERNELS(cross_entropy)};
 
-/* Are they weights of the classes of logits? */
-static bool class_weights_fit(at_tape *t, const at_tensor *logits, const at_tensor *weights)
+/* Are they weights of the N classes of x? */
+static bool class_weights_fit(at_tape *t, const char *op, const char *name, const at_tensor *x,
+                              int N, const at_tensor *weights)
 {
     if (!weights) return at_ok(t);
-    if (!at_check_input(t, "cross_entropy", "weights", weights, ATTIC_REAL)) return false;
-    const int N = at_last(logits->shape);
+    if (!at_check_input(t, op, "weights", weights, ATTIC_REAL)) return false;
     AT_REQUIRE(t, at_same_shape(weights->shape, at_shape_of(N)),
-               "cross_entropy: logits is %s but weights is %s: one weight for each class must be "
-               "[%d]",
-               at_text(logits), at_text(weights), N);
+               "%s: %s is %s but weights is %s: one weight for each class must be [%d]", op, name,
+               at_text(x), at_text(weights), N);
     AT_REQUIRE(t, !weights->wants_grad,
-               "cross_entropy: weights %s wants a gradient, but weights of classes are constants: "
+               "%s: weights %s wants a gradient, but weights of classes are constants: "
                "at_detach makes one",
-               at_text(weights));
+               op, at_text(weights));
     for (int j = 0; j < N; j++)
         AT_REQUIRE(t, at_element(weights, j) >= 0 && isfinite(at_element(weights, j)),
-                   "cross_entropy: weights %s is %g at [%d], but must be finite and >= 0",
+                   "%s: weights %s is %g at [%d], but must be finite and >= 0", op,
                    at_text(weights), at_element(weights, j), j);
+    return true;
+}
+
+bool at_check_entropy(at_tape *t, const char *op, const char *name, const at_tensor *x, int N,
+                      at_cross_entropy_args args)
+{
+    AT_REQUIRE(t, args.label_smoothing >= 0 && args.label_smoothing <= 1,
+               "%s: label_smoothing is %g, but must be in 0..1", op, args.label_smoothing);
+    return at_check_reduction(t, op, args.reduction) &&
+           class_weights_fit(t, op, name, x, N, args.weights);
+}
+
+bool at_check_targets(at_tape *t, const char *op, const char *name, const at_tensor *x,
+                      const at_tensor *target, const cross_entropy_args *a)
+{
+    const int32_t *c = target->data;
+    for (ptrdiff_t i = 0; i < a->rows; i++)
+        AT_REQUIRE(t, is_class(a, c[i]) || is_ignored(a, c[i]),
+                   "%s: target %s is %d but %s is %s: there are %d classes", op,
+                   at_shape_text(at_index_of(target->shape, i)), c[i], name, at_text(x), a->N);
     return true;
 }
 
@@ -263,10 +208,8 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
     AT_INPUT(t, "cross_entropy", target, probabilities ? ATTIC_REAL : ATTIC_I32);
     AT_REQUIRE(t, logits->shape.ndim >= 1,
                "cross_entropy: logits is []; its last axis must be the classes");
-    AT_REQUIRE(t, args.label_smoothing >= 0 && args.label_smoothing <= 1,
-               "cross_entropy: label_smoothing is %g, but must be in 0..1", args.label_smoothing);
-    if (!at_check_reduction(t, "cross_entropy", args.reduction)) return NULL;
-    if (!class_weights_fit(t, logits, args.weights)) return NULL;
+    const int N = at_last(logits->shape);
+    if (!at_check_entropy(t, "cross_entropy", "logits", logits, N, args)) return NULL;
     if (probabilities) return with_probabilities(t, logits, target, args);
     at_shape s = logits->shape;
     s.ndim--;
@@ -274,13 +217,8 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                "cross_entropy: logits is %s but target is %s: one target per row must be %s",
                at_text(logits), at_text(target), at_shape_text(s));
 
-    cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, {0}};
-    const int32_t *c = target->data;
-    for (ptrdiff_t i = 0; i < a.rows; i++)
-        AT_REQUIRE(t, is_class(&a, c[i]) || is_ignored(&a, c[i]),
-                   "cross_entropy: target %s is %d but logits is %s: there are %d classes",
-                   at_shape_text(at_index_of(target->shape, i)), c[i], at_text(logits), a.N);
-
+    cross_entropy_args a = {at_rows(logits->shape), N, args, {0}};
+    if (!at_check_targets(t, "cross_entropy", "logits", logits, target, &a)) return NULL;
     return at_record_rows(t, &cross_entropy_op, &cross_entropy_rows,
                           AT_IN(logits, target, args.weights),
                           args.reduction == ATTIC_NONE ? s : (at_shape){0}, &a, sizeof a);

@@ -36,9 +36,9 @@
  *   size 0     K = 0: C is 0.  C empty: dA and dB are 0. */
 #include "ops/op.h"
 
-#include "kernels/half.h"
 #include "kernels/real.h"
 #include "ops/nest.h"
+#include "ops/product.h"
 
 enum { MATMUL_A, MATMUL_B, MATMUL_C };
 
@@ -77,13 +77,8 @@ static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X
             ptrdiff_t at[AT_NEST_OPERANDS] = {0};
             at_nest_move(&kept, i, at);
             at_nest_move(&summed, s, at);
-            const bool add = beta || s > 0;
-            if (at_is_half(dtype))
-                gemm_half(a->batch, m, n, k, X + at[x.operand], x.s, dtype == ATTIC_BF16,
-                          (const uint16_t *)Y + at[y.operand], y.s, add, Z + at[z.operand], z.s, w);
-            else
-                gemm(a->batch, m, n, k, 1, X + at[x.operand], x.s, (const REAL *)Y + at[y.operand],
-                     y.s, (REAL)add, Z + at[z.operand], z.s, w);
+            stored_product(a->batch, m, n, k, X + at[x.operand], x.s, Y, dtype, at[y.operand], y.s,
+                           beta || s > 0, Z + at[z.operand], z.s, w);
         }
 }
 
@@ -197,9 +192,7 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
     if (at_shape_valid(c) && at_count(c) > 0) /* an empty C may have huge other dims */
         matmul_loops(&m, matmul_leading(a), matmul_leading(b), leading);
     at_recipe r = {.shape = {c}, .args = &m, .args_size = sizeof m};
-    const size_t real = at_dtype_size(at_real(t));
-    r.scratch = at_is_half(B->dtype) ? at_gemm_half_workspace(m.M, m.N, m.K, real)
-                                     : at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, real);
+    r.scratch = product_workspace(m.M, m.N, m.K, B->dtype, at_dtype_size(at_real(t)));
     return at_output(at_record_node(t, &matmul_op, AT_IN(A, B), r));
 }
 
