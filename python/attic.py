@@ -465,6 +465,8 @@ FUNCTIONS = {  # the result, then the arguments
     "at_log_softmax_over": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_int),
     "at_cross_entropy": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor),
     at_cross_entropy_args),
+    "at_linear_cross_entropy": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor),
+    c_bool, POINTER(at_tensor), POINTER(at_tensor), at_cross_entropy_args),
     "at_mse": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), c_int),
     "at_huber": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), c_double, c_int),
     "at_bce": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), at_bce_args),

@@ -178,6 +178,18 @@ typedef struct {
 AT_API at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                                    at_cross_entropy_args args);
 
+/* at_cross_entropy of the logits x W + b, which are never held: they are computed in tiles, and in
+ * backward once more.  That is 4 products of matrices in place of 3, and memory for some numbers a
+ * row in place of twice the logits: for many classes.
+ *
+ *     x [...,K]   W [K,N], or with transpose_w [N,K]   b [N] or NULL   target i32 [...]  ->  []
+ *
+ * The args are those of at_cross_entropy, and so is the loss, up to rounding; the target holds
+ * classes, never probabilities.  W may be stored as f16 or bf16 (at_store_params). */
+AT_API at_tensor *at_linear_cross_entropy(at_tape *t, at_tensor *x, at_tensor *W, bool transpose_w,
+                                          at_tensor *b, at_tensor *target,
+                                          at_cross_entropy_args args);
+
 /* Losses between real tensors of one shape, element by element, then reduced: to [], or not at all.
  * The mean of nothing is NaN.  Gradients flow to x and to the target. */
 

@@ -80,21 +80,31 @@ static at_tensor *case_class_weights(at_tape *t, const entropy_options *o, int N
     return w;
 }
 
+static at_tensor *case_targets(at_tape *t, at_shape s, int N, int ignored)
+{
+    at_tensor *target = at_ints(t, s, NULL);
+    for (ptrdiff_t i = 0; target && i < at_count(s); i++)
+        ((int32_t *)target->data)[i] =
+            ignored && i % ignored == 0 ? -100 : (int32_t)((7 * i + 3) % N);
+    return target;
+}
+
+static at_cross_entropy_args case_entropy_args(at_tape *t, const entropy_options *o, int N)
+{
+    return (at_cross_entropy_args){.reduction = o->reduction,
+                                   .label_smoothing = o->smoothing,
+                                   .ignore = o->ignored,
+                                   .ignore_index = -100,
+                                   .weights = case_class_weights(t, o, N)};
+}
+
 static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
 {
     const entropy_options *o = ctx;
     at_shape s = in[0]->shape;
-    int N = s.dim[--s.ndim];
-    at_tensor *target = at_ints(t, s, NULL);
-    for (ptrdiff_t i = 0; target && i < at_count(s); i++)
-        ((int32_t *)target->data)[i] =
-            o->ignored && i % o->ignored == 0 ? -100 : (int32_t)((7 * i + 3) % N);
-    at_cross_entropy_args args = {.reduction = o->reduction,
-                                  .label_smoothing = o->smoothing,
-                                  .ignore = o->ignored,
-                                  .ignore_index = -100,
-                                  .weights = case_class_weights(t, o, N)};
-    return at_cross_entropy(t, in[0], target, args);
+    const int N = s.dim[--s.ndim];
+    return at_cross_entropy(t, in[0], case_targets(t, s, N, o->ignored),
+                            case_entropy_args(t, o, N));
 }
 
 /* in[1] holds probabilities, or what stands in their place: the formula asks for no more */
@@ -154,6 +164,74 @@ static at_tensor *case_cross_entropy_squared(at_tape *t, at_tensor **in, void *c
 {
     at_tensor *loss = case_cross_entropy(t, in, ctx);
     return at_mul(t, loss, loss);
+}
+
+/* ------------------------------------------------------------------ linear_cross_entropy ------- */
+
+typedef struct {
+    entropy_options loss;
+    bool flip;       /* W is [N,K] */
+    at_dtype stored; /* of W, which is a constant then: see case_linear_entropy_half */
+} linear_options;
+
+static at_tensor *case_linear_entropy_of(at_tape *t, at_tensor *x, at_tensor *W, at_tensor *b,
+                                         const linear_options *o)
+{
+    if (!W) return NULL;
+    at_shape s = x->shape;
+    s.ndim--;
+    const int N = W->shape.dim[!o->flip];
+    return at_linear_cross_entropy(t, x, W, o->flip, b, case_targets(t, s, N, o->loss.ignored),
+                                   case_entropy_args(t, &o->loss, N));
+}
+
+static at_tensor *case_linear_entropy(at_tape *t, at_tensor **in, void *ctx)
+{
+    return case_linear_entropy_of(t, in[0], in[1], in[2], ctx);
+}
+
+static at_tensor *case_linear_entropy_without(at_tape *t, at_tensor **in, void *ctx)
+{
+    return case_linear_entropy_of(t, in[0], in[1], NULL, ctx);
+}
+
+/* One tensor is x and W, another one x and b */
+static at_tensor *case_linear_entropy_self(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *loss = case_linear_entropy_of(t, in[0], in[0], in[1], ctx);
+    return at_add(t, loss, case_linear_entropy_of(t, in[1], in[0], in[1], ctx));
+}
+
+/* z = x x^T */
+static at_tensor *case_linear_entropy_square(at_tape *t, at_tensor **in, void *ctx)
+{
+    return case_linear_entropy_of(t, in[0], in[0], NULL, ctx);
+}
+
+/* All three have a gradient already when the first adds its own; dloss is not the seed. */
+static at_tensor *case_linear_entropy_twice(at_tape *t, at_tensor **in, void *ctx)
+{
+    const linear_options *o = ctx;
+    linear_options other = {.loss = {.reduction = o->loss.reduction, .ignored = 2},
+                            .flip = o->flip};
+    at_tensor *loss = case_linear_entropy(t, in, ctx);
+    return at_mul(t, loss, case_linear_entropy(t, in, &other));
+}
+
+static at_tensor *case_linear_entropy_half(at_tape *t, at_tensor **in, void *ctx)
+{
+    const linear_options *o = ctx;
+    const int K = at_last(in[0]->shape), N = at_last(in[1]->shape);
+    at_tensor *W = at_random(t, o->flip ? at_shape_of(N, K) : at_shape_of(K, N), at_normal(1));
+    return case_linear_entropy_of(t, in[0], at_cast(t, W, o->stored), in[1], o);
+}
+
+/* Only the bias moves: backward has no product. */
+static at_tensor *case_linear_entropy_bias(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *x = at_random(t, at_shape_of(4, 3), at_normal(1));
+    at_tensor *W = at_random(t, at_shape_of(3, at_last(in[0]->shape)), at_normal(1));
+    return case_linear_entropy_of(t, x, W, in[0], ctx);
 }
 
 /* ------------------------------------------------------------------ norms ---------------------- */
@@ -263,6 +341,7 @@ static at_tensor *case_rope_frequencies(at_tape *t, at_tensor **in, void *args)
 
 /* clang-format off */
 #define AXIS(n) .ctx = &(int){n}, .note = "axis " #n
+#define LINEAR(...) .ctx = &(linear_options){__VA_ARGS__}
 #define ENTROPY(...) .ctx = &(entropy_options){__VA_ARGS__}
 #define NORM(...) .ctx = &(norm_options){__VA_ARGS__}
 #define ROPE(...) .ctx = &(at_rope_args){__VA_ARGS__}
@@ -447,6 +526,70 @@ const at_case at_cases_rows[] = {
         ENTROPY(.weights = true, .smoothing = 0.2, .reduction = ATTIC_NONE),
         .note = "weights, probabilities, smoothing, none"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy_squared, ENTROPY(0), .note = "squared"),
+
+    ROW("linear_cross_entropy", "[3] [3,5] [5]", case_linear_entropy, LINEAR(.flip = false),
+        .note = "one row"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy, LINEAR(.flip = false)),
+    ROW("linear_cross_entropy", "[4,3] [5,3] [5]", case_linear_entropy, LINEAR(.flip = true),
+        .note = "W transposed"),
+    ROW("linear_cross_entropy", "[4,3] [3,5]", case_linear_entropy_without, LINEAR(.flip = false),
+        .note = "no bias"),
+    ROW("linear_cross_entropy", "[4,3] [5,3]", case_linear_entropy_without, LINEAR(.flip = true),
+        .note = "no bias, W transposed"),
+    ROW("linear_cross_entropy", "[2,3,4] [4,5] [5]", case_linear_entropy,
+        LINEAR(.loss.reduction = ATTIC_SUM), .note = "sum"),
+    ROW("linear_cross_entropy", "[2,3,4] [4,5] [5]", case_linear_entropy,
+        LINEAR(.loss.reduction = ATTIC_NONE), .note = "none"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy, LINEAR(.loss.ignored = 3),
+        .note = "ignored"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy, LINEAR(.loss.ignored = 1),
+        .expect = ATTIC_VACUOUS, .note = "all ignored"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy,
+        LINEAR(.loss.smoothing = 0.2), .note = "smoothing"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy,
+        LINEAR(.loss.weights = true), .note = "weights"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy,
+        LINEAR(.loss = {ATTIC_NONE, 3, 0.2, true}), .note = "weights, smoothing, ignored, none"),
+    ROW("linear_cross_entropy", "[4,3] [5,3] [5]", case_linear_entropy,
+        LINEAR(.loss = {ATTIC_SUM, 3, 0.2, true}, .flip = true),
+        .note = "weights, smoothing, ignored, sum, W transposed"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy, LINEAR(.flip = false),
+        .low = 30, .high = 31, .note = "far from 0"),
+    ROW("linear_cross_entropy", "[5,5] [5]", case_linear_entropy_self, LINEAR(.flip = false),
+        .note = "x x and b"),
+    ROW("linear_cross_entropy", "[5,5] [5]", case_linear_entropy_self, LINEAR(.flip = true),
+        .note = "x x^T and b"),
+    ROW("linear_cross_entropy", "[4,3] [3,5] [5]", case_linear_entropy_twice, LINEAR(.flip = false),
+        .note = "twice"),
+    ROW("linear_cross_entropy", "[4,3] [5,3] [5]", case_linear_entropy_twice,
+        LINEAR(.flip = true, .loss = {ATTIC_NONE, 0, 0.2, true}), .note = "twice, W transposed"),
+    ROW("linear_cross_entropy", "[3,2] [2,800] [800]", case_linear_entropy,
+        LINEAR(.loss = {ATTIC_MEAN, 0, 0.2, true}), .directions = 2,
+        .note = "three tiles of classes"),
+    ROW("linear_cross_entropy", "[3,2] [800,2] [800]", case_linear_entropy, LINEAR(.flip = true),
+        .directions = 2, .note = "three tiles of classes, W transposed"),
+    ROW("linear_cross_entropy", "[300,2] [2,5] [5]", case_linear_entropy, LINEAR(.loss.ignored = 7),
+        .directions = 4, .note = "two blocks of rows"),
+    ROW("linear_cross_entropy", "[300,2] [2,390]", case_linear_entropy_without,
+        LINEAR(.loss.reduction = ATTIC_NONE), .directions = 2, .note = "four tiles, none"),
+    ROW("linear_cross_entropy", "[300,2]", case_linear_entropy_square, LINEAR(.flip = true),
+        .directions = 2, .note = "x x^T, two blocks of rows"),
+    ROW("linear_cross_entropy", "[4,3] [5]", case_linear_entropy_half, LINEAR(.stored = ATTIC_F16),
+        .note = "W f16"),
+    ROW("linear_cross_entropy", "[4,3] [5]", case_linear_entropy_half,
+        LINEAR(.stored = ATTIC_BF16, .flip = true), .note = "W bf16, transposed"),
+    ROW("linear_cross_entropy", "[3,2] [800]", case_linear_entropy_half,
+        LINEAR(.stored = ATTIC_BF16), .directions = 2, .note = "W bf16, three tiles"),
+    ROW("linear_cross_entropy", "[5]", case_linear_entropy_bias, LINEAR(.flip = false),
+        .note = "b alone"),
+    ROW("linear_cross_entropy", "[3,0] [0,5] [5]", case_linear_entropy, LINEAR(.flip = false),
+        .note = "K = 0"),
+    ROW("linear_cross_entropy", "[4,3] [3,1] [1]", case_linear_entropy, LINEAR(.flip = false),
+        .expect = ATTIC_VACUOUS, .note = "one class"),
+    ROW("linear_cross_entropy", "[4,3] [3,0]", case_linear_entropy_without,
+        LINEAR(.loss.ignored = 1), .expect = ATTIC_VACUOUS, .note = "no classes"),
+    ROW("linear_cross_entropy", "[0,3] [3,5] [5]", case_linear_entropy, LINEAR(.flip = false),
+        .expect = ATTIC_VACUOUS),
 
     ROW("layer_norm", "[5]", case_layer_norm, NORM(1e-5, 0, 0)),
     ROW("layer_norm", "[3,4]", case_layer_norm, NORM(1e-5, 0, 0)),

@@ -48,7 +48,7 @@ static bool check_and_print(const at_case *c)
     bool expected = r.verdict == at_case_expects(c), same = off <= 1e-12;
     bool twice = second.verdict == ATTIC_PASS || second.verdict == ATTIC_VACUOUS ||
                  second.verdict == at_case_expects(c);
-    printf("%-16s %-44s %7td  %7.0e  %7.0e  %7.0e  %8.1e  %s%s%s\n", c->op, at_case_text(c),
+    printf("%-20s %-44s %7td  %7.0e  %7.0e  %7.0e  %8.1e  %s%s%s\n", c->op, at_case_text(c),
            r.checked, r.exact_error, r.error, second.error, r.resolution,
            at_verdict_text(r.verdict), expected && same && twice ? "" : NOT_EXPECTED,
            !expected ? alone(&r)
@@ -69,7 +69,7 @@ static bool identities_hold(const at_case *c)
 {
     const char *said = at_case_identities(c, ATTIC_F64);
     if (!*said) said = at_case_identities(c, ATTIC_F32);
-    printf("%-16s %-44s %s%s\n", c->op, at_case_text(c), *said ? said : "as they should",
+    printf("%-20s %-44s %s%s\n", c->op, at_case_text(c), *said ? said : "as they should",
            *said ? NOT_EXPECTED : "");
     return !*said;
 }
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         argc, argv, "usage: table [options] [part of an op's or case's name]...\n", table, argc);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what crashes is the line after the last */
     if (identities)
-        printf("%-16s %-44s %s\n", "op", "case", "identities");
+        printf("%-20s %-44s %s\n", "op", "case", "identities");
     else
         printf(
             "Is every backward right?  Each is compared with the exact derivative of forward, by\n"
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
             "  second    of the second derivative from differences of gradients\n"
             "  resolves  a larger error would have been seen\n"
             "  VACUOUS   every derivative is 0, or there is none: nothing to see, as expected\n\n"
-            "%-16s %-44s %7s  %7s  %7s  %7s  %8s  %s\n",
+            "%-20s %-44s %7s  %7s  %7s  %7s  %8s  %s\n",
             "op", "case", "checked", "exact", "differ", "second", "resolves", "verdict");
     const at_case *c;
     for (int i = 0, large = 0; !(only_first && failed); i++) {

@@ -42,7 +42,7 @@ static bool answer(const question &q, std::FILE *to, bool degrees)
     const bool none = q.empty && r.vacuous && (r.what == verdict::holds || r.where == "nothing was compared");
     const bool sure = r.what != verdict::holds || !degrees || r.bound < 1e-9;
     const bool expected = q.empty ? none : r.what == q.expected && sure && (!q.where || r.where == q.where);
-    std::fprintf(to, "%-16s %-60s ", q.of.c_str(), q.what.c_str());
+    std::fprintf(to, "%-20s %-60s ", q.of.c_str(), q.what.c_str());
     if (none)
         std::fprintf(to, "%9s  %6s  holds, being empty", "", "");
     else if (r.what == verdict::holds && !degrees)
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
                 "rounded: each line is an identity between two numbers, at three random points.\n\n"
                 "  degree   of the difference of both sides, as a quotient of polynomials\n"
                 "  missed   the probability that a difference was missed, at most\n\n"
-                "%-16s %-60s %9s  %6s  %s\n",
+                "%-20s %-60s %9s  %6s  %s\n",
                 "op", "case", "degree", "missed", "verdict");
     std::fflush(stdout);
     const int failed = answer_all(chosen, jobs < 1 ? 1 : jobs, first);
