@@ -144,6 +144,17 @@ static at_model *make_model(at_tape *t, const at_data *d)
 
 /* ------------------------------------------------------------------ training ------------------- */
 
+/* With many tokens the logits are most of the memory of a step: they are computed in tiles then, which
+ * takes a little longer. */
+static at_tensor *loss_of(at_tape *t, const at_model *m, at_tensor *ids, at_tensor *target)
+{
+    enum { MANY_TOKENS = 16384 };
+    const at_cross_entropy_args mean = {0};
+    if (m->config.vocab >= MANY_TOKENS)
+        return at_model_cross_entropy(t, m, ids, target, (at_model_args){0}, mean);
+    return at_cross_entropy(t, at_model_logits(t, m, ids, (at_model_args){0}), target, mean);
+}
+
 /* The micro-batches of a step add up their gradients, then the parameters move.  A batch is known by
  * its step and its number, so that nothing else has to be kept to go on after a stop. */
 static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *d)
@@ -152,9 +163,7 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
     at_mark mark = at_mark_here(t);
     for (; at_run_next_micro(r); which.micro++) {
         at_batch b = at_data_batch(t, d, which);
-        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_args){0});
-        at_tensor *loss = at_cross_entropy(t, logits, b.target, (at_cross_entropy_args){0});
-        at_tensor *share = at_scale(t, loss, 1.0 / micros);
+        at_tensor *share = at_scale(t, loss_of(t, m, b.ids, b.target), 1.0 / micros);
         at_backward(t, share);
         at_run_log(r, "loss", micros * at_item(share));
         at_rewind(t, mark); /* gradients of parameters stay: a step needs memory for one of these */
@@ -229,8 +238,7 @@ static void info(at_tape *t, char *const *files, int n_files)
     int T = m->config.context;
     at_reuse_memory(t, true);
     at_tensor *ids = at_ints(t, at_shape_of(rows, T), NULL);
-    at_tensor *logits = at_model_logits(t, m, ids, (at_model_args){0});
-    at_backward(t, at_cross_entropy(t, logits, ids, (at_cross_entropy_args){0}));
+    at_backward(t, loss_of(t, m, ids, ids));
     double mib = 1 << 20, params = (double)at_model_params(m) * sizeof(float) / mib;
     printf("model       %s\nparameters  %td, %.1f MiB\n", at_model_text(t, m->config),
            at_model_params(m), params);

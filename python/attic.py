@@ -592,6 +592,8 @@ FUNCTIONS = {  # the result, then the arguments
     "at_model_config_of": (c_bool, POINTER(at_tape), c_char_p, POINTER(at_model_config)),
     "at_model_make": (POINTER(at_model), POINTER(at_tape), at_model_config),
     "at_model_logits": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_model), POINTER(at_tensor), at_model_args),
+    "at_model_cross_entropy": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_model), POINTER(at_tensor),
+    POINTER(at_tensor), at_model_args, at_cross_entropy_args),
     "at_model_linear": (POINTER(at_linear), POINTER(at_model), c_int),
     "at_model_params": (c_ssize_t, POINTER(at_model)),
     "at_model_flop": (c_double, POINTER(at_model), c_int),

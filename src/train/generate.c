@@ -64,9 +64,8 @@ static double mean_loss(at_tape *t, const at_model *m, const at_data *d, at_eval
         if (!b.target) break;
         targets += count_targets(b.target, left);
         const at_model_args with = {.segments = b.segments, .positions = positions_of(m, &b)};
-        at_tensor *logits = at_model_logits(t, m, b.ids, with);
         at_cross_entropy_args sum = {.reduction = ATTIC_SUM, .ignore = true, .ignore_index = -1};
-        nats += at_item(at_cross_entropy(t, logits, b.target, sum));
+        nats += at_item(at_model_cross_entropy(t, m, b.ids, b.target, with, sum));
         at_rewind(t, step);
     }
     return at_ok(t) ? nats / (double)targets : (double)NAN;

@@ -102,7 +102,7 @@ static at_tensor *learned_positions(at_tape *t, const at_model *m, int p, int T,
     return P && at_is_half(P->dtype) ? at_cast(t, P, ATTIC_REAL) : P;
 }
 
-/* The logits of ids that stand behind those in the cache; NULL: of a whole text. */
+/* What the head reads, of ids that stand behind those in the cache; NULL: of a whole text. */
 static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_model_cache *cache,
                            at_model_args with)
 {
@@ -126,9 +126,13 @@ static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_mod
         at_scope_end(t);
     }
     if (with.hidden) with.hidden[c.layers] = x;
-    if (!c.post_norm) x = at_label(at_norm_apply(t, m->norm, x), "norm");
-    x = c.untied ? at_linear_apply(t, m->head, x)
-                 : at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
+    return c.post_norm ? x : at_label(at_norm_apply(t, m->norm, x), "norm");
+}
+
+static at_tensor *head_logits(at_tape *t, const at_model *m, at_tensor *x)
+{
+    x = m->config.untied ? at_linear_apply(t, m->head, x)
+                         : at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
     return at_label(x, "logits");
 }
 
@@ -151,7 +155,7 @@ static bool positions_fit(at_tape *t, const at_model *m, const at_tensor *ids, c
     return true;
 }
 
-at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_model_args args)
+static at_tensor *head_input(at_tape *t, const at_model *m, at_tensor *ids, at_model_args args)
 {
     for (int i = 0; m && args.weights && i < m->config.layers; i++) args.weights[i] = NULL;
     for (int i = 0; m && args.hidden && i <= m->config.layers; i++) args.hidden[i] = NULL;
@@ -162,6 +166,22 @@ at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_mod
                m->config.context);
     if (args.positions && !positions_fit(t, m, ids, args.positions)) return NULL;
     return read_ids(t, m, ids, NULL, args);
+}
+
+at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_model_args args)
+{
+    at_tensor *x = head_input(t, m, ids, args);
+    return x ? head_logits(t, m, x) : NULL;
+}
+
+at_tensor *at_model_cross_entropy(at_tape *t, const at_model *m, at_tensor *ids, at_tensor *target,
+                                  at_model_args args, at_cross_entropy_args loss)
+{
+    at_tensor *x = head_input(t, m, ids, args);
+    if (!x) return NULL;
+    if (m->head.lora_A) return at_cross_entropy(t, head_logits(t, m, x), target, loss);
+    at_tensor *W = m->config.untied ? m->head.W : m->E;
+    return at_linear_cross_entropy(t, x, W, !m->config.untied, m->head.b, target, loss);
 }
 
 at_linear *at_model_linear(at_model *m, int i)
@@ -224,7 +244,8 @@ at_tensor *at_model_decode(at_tape *t, at_model_cache *cache, at_tensor *ids)
                "taken",
                at_text(ids), context - p, p, context);
     for (int i = 0; i < cache->model->config.layers; i++) cache->layer[i].position = p;
-    at_tensor *logits = read_ids(t, cache->model, ids, cache, (at_model_args){0});
+    at_tensor *x = read_ids(t, cache->model, ids, cache, (at_model_args){0});
+    at_tensor *logits = x ? head_logits(t, cache->model, x) : NULL;
     if (logits) cache->position = p + ids->shape.dim[1];
     return logits;
 }

@@ -17,6 +17,7 @@
 #ifndef AT_TRAIN_MODEL_H
 #define AT_TRAIN_MODEL_H
 #include "nn/block.h"
+#include "ops/ops.h"
 AT_BEGIN_C
 
 #define AT_MAX_LAYERS 48
@@ -96,6 +97,14 @@ typedef struct {
  *     logits */
 AT_API at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids,
                                   at_model_args args);
+
+/* at_cross_entropy(t, at_model_logits(t, m, ids, args), target, loss) without the memory of the
+ * logits: see at_linear_cross_entropy.  target is i32 [B,T].  Values and gradients are those of the
+ * two functions up to rounding, and in every bit if the vocabulary has at most 384 ids.  at_find
+ * finds no "logits".  A head with an adapter (lora.h) is computed by the two functions. */
+AT_API at_tensor *at_model_cross_entropy(at_tape *t, const at_model *m, at_tensor *ids,
+                                         at_tensor *target, at_model_args args,
+                                         at_cross_entropy_args loss);
 
 /* The linear layers of a model, i = 0, 1 ...: attention.q, k, v, o, gate, up, down of each block,
  * as far as there are such, then head; NULL behind the last. */

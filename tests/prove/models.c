@@ -137,6 +137,7 @@ typedef struct {
     at_model_config model;
     at_cross_entropy_args loss;
     bool class_weights, positions, documents;
+    bool unheld;         /* its logits are never held */
     const char *adapted; /* the matrices that get an adapter; beside these, the norms learn */
 } model_case;
 
@@ -166,8 +167,9 @@ static at_tensor *case_model(at_tape *t, at_tensor **in, void *ctx)
     if (c->documents) args.segments = documents(t, rows);
     at_cross_entropy_args loss = c->loss;
     if (c->class_weights) loss.weights = class_weights(t);
-    at_tensor *logits = at_model_logits(t, m, some_ids(t, rows, 3, VOCAB), args);
-    return at_cross_entropy(t, logits, some_ids(t, rows, 7, VOCAB), loss);
+    at_tensor *ids = some_ids(t, rows, 3, VOCAB), *target = some_ids(t, rows, 7, VOCAB);
+    if (c->unheld) return at_model_cross_entropy(t, m, ids, target, args, loss);
+    return at_cross_entropy(t, at_model_logits(t, m, ids, args), target, loss);
 }
 
 /* ------------------------------------------------------------------ the table ------------------ */
@@ -301,6 +303,8 @@ const at_case at_cases_models[] = {
     MODEL("all", .model.kv_heads = 1, .model.qk_norm = true, .model.gate = true,
           .model.sinks = true, .model.window = 3, .model.dropout = 0.3, .positions = true,
           .documents = true),
+    MODEL("tied, logits never held", .unheld = true),
+    MODEL("untied, logits never held", .model.untied = true, .unheld = true),
     MODEL("no feed-forward nets", .model.no_ffn = true, .loss.reduction = ATTIC_NONE),
     MODEL("label smoothing", .loss.label_smoothing = 0.1),
     MODEL("label smoothing, class weights, ignored targets", .class_weights = true,

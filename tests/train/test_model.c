@@ -863,6 +863,96 @@ START_TEST(ids_that_do_not_fit_are_refused)
 }
 END_TEST
 
+/* The loss by at_model_cross_entropy, then by two ops, and how far they and all gradients are apart. */
+static double apart_without_logits(at_tape *t, const at_model *m, at_cross_entropy_args how)
+{
+    double apart = 0, one = 0;
+    at_tensor *dw[64] = {NULL}, *ids = make_ids(t, 3, 5, 11, 0), *target = make_ids(t, 3, 5, 11, 1);
+    at_model_args args = {.segments = make_ids(t, 3, 5, 2, 0)};
+    ck_assert_int_le(at_param_count(t), 64);
+    for (int two = 0; two < 2; two++) {
+        at_tensor *loss = two ? at_cross_entropy(t, at_model_logits(t, m, ids, args), target, how)
+                              : at_model_cross_entropy(t, m, ids, target, args, how);
+        at_zero_grads(t);
+        ck_assert(at_backward(t, loss));
+        if (two) apart = fabs(at_item(loss) - one);
+        one = at_item(loss);
+        for (int k = 0; k < at_param_count(t); k++) {
+            at_tensor *w = at_param_at(t, k);
+            for (ptrdiff_t i = 0; two && w->grad && i < at_count(w->shape); i++)
+                apart = fmax(apart, fabs(at_grad_element(w, i) - at_element(dw[k], i)));
+            if (w->grad) dw[k] = at_grad_copy(t, w);
+        }
+    }
+    return apart;
+}
+
+START_TEST(the_loss_without_logits_is_theirs_in_every_bit)
+{
+    const at_cross_entropy_args how = {.label_smoothing = 0.1, .ignore = true, .ignore_index = 3};
+    for (int k = 0; k < VARIANTS; k++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            at_model *m = at_model_make(t, variant(k));
+            at_train(t, false);
+            ck_assert(apart_without_logits(t, m, how) == 0);
+        }
+}
+END_TEST
+
+START_TEST(of_more_ids_than_a_tile_has_the_loss_is_theirs_up_to_rounding)
+{
+    for (int untied = 0; untied < 2; untied++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            at_model_config c = small;
+            c.vocab = 1000, c.untied = untied;
+            at_model *m = at_model_make(t, c);
+            at_train(t, false);
+            ck_assert_double_lt(apart_without_logits(t, m, (at_cross_entropy_args){0}),
+                                5 * close_to(t));
+        }
+}
+END_TEST
+
+START_TEST(the_loss_without_logits_heeds_an_adapter_of_the_head)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_model_config c = small;
+        c.untied = true;
+        at_model *m = at_model_make(t, c);
+        at_train(t, false);
+        at_model_lora(t, m, (at_lora_args){.rank = 2, .alpha = 3, .only = "head.W"});
+        at_init_fill(m->head.lora_B, at_normal(1), at_draw(t));
+        ck_assert(apart_without_logits(t, m, (at_cross_entropy_args){0}) == 0);
+        ck_assert(m->head.lora_A->grad && m->head.lora_B->grad && !m->head.W->grad);
+    }
+}
+END_TEST
+
+START_TEST(a_loss_without_logits_names_what_is_wrong)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = at_model_make(t, small);
+    at_tensor *ids = make_ids(t, 2, 5, 11, 0), *wild = make_ids(t, 2, 5, 12, 0);
+    at_set(wild, 11, 1, 4);
+    const at_cross_entropy_args none = {0};
+    ck_assert(at_model_cross_entropy(t, m, ids, ids, (at_model_args){0}, none));
+    ck_assert(at_find(t, "norm") && !at_find(t, "logits"));
+    ck_assert_ptr_null(at_model_cross_entropy(t, NULL, ids, ids, (at_model_args){0}, none));
+    assert_error(t, "model: the model is NULL");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_model_cross_entropy(t, m, ids, wild, (at_model_args){0}, none));
+    assert_error(t, "linear_cross_entropy: target [1,4] is 11 but W is \"E\" [11,12]: there are 11 "
+                    "classes");
+    at_clear_error(t);
+    ck_assert_ptr_null(
+        at_model_cross_entropy(t, m, ids, make_ids(t, 2, 4, 11, 0), (at_model_args){0}, none));
+    assert_error(t,
+                 "linear_cross_entropy: x is \"norm\" [2,5,12] but target is [2,4]: one target per "
+                 "row must be [2,5]");
+    at_close(t);
+}
+END_TEST
+
 START_TEST(no_text_and_no_batch_give_no_logits)
 {
     for (int learned = 0; learned < 2; learned++)
@@ -950,4 +1040,7 @@ SUITE(train_model, a_configuration_becomes_a_text_and_the_same_again,
       every_parameter_gets_a_gradient_that_is_not_zero, a_small_text_is_learned_by_heart,
       a_model_outlives_the_step_that_made_it, two_models_on_one_tape_need_scopes,
       impossible_models_are_refused_before_anything_is_made, ids_that_do_not_fit_are_refused,
-      no_text_and_no_batch_give_no_logits)
+      no_text_and_no_batch_give_no_logits, the_loss_without_logits_is_theirs_in_every_bit,
+      of_more_ids_than_a_tile_has_the_loss_is_theirs_up_to_rounding,
+      the_loss_without_logits_heeds_an_adapter_of_the_head,
+      a_loss_without_logits_names_what_is_wrong)
