@@ -32,7 +32,8 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 	@sh scripts/performance.sh $(B)/results docs/performance.md
 	@$< $(B)/results docs/images
 
-check-benches: benches ## run the small rows of every benchmark once: do they still work?
+check-benches: benches ## run the small rows of every benchmark once: do they still work?  Does `make performance` fill a page?
+	@sh scripts/check-performance.sh
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
 	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
 	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
