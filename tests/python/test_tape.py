@@ -108,6 +108,8 @@ class Tape(unittest.TestCase):
         for _ in range(60):
             with self.t.step():
                 loss = self.t.cross_entropy(self.t.model_logits(m, ids), (ids + 1) % 5)
+                same = self.t.model_cross_entropy(m, ids, (ids + 1) % 5)
+                self.assertEqual(attic.at_item(same), attic.at_item(loss))
                 self.t.backward(loss)
                 last = attic.at_item(loss)
                 self.t.adamw(0.02)
