@@ -141,6 +141,7 @@ class at_block(Structure): pass
 class at_block_args(Structure): pass
 class at_sgd_args(Structure): pass
 class at_adamw_args(Structure): pass
+class at_muon_args(Structure): pass
 class at_head_statistics(Structure): pass
 class at_monitor_args(Structure): pass
 class at_monitored(Structure): pass
@@ -246,6 +247,8 @@ at_sgd_args._fields_ = [("momentum", c_double), ("nesterov", c_bool), ("weight_d
     ("only", c_char_p), ("except", c_char_p)]
 at_adamw_args._fields_ = [("beta1", c_double), ("beta2", c_double), ("eps", c_double), ("weight_decay", c_double),
     ("decay_matrices", c_bool), ("only", c_char_p), ("except", c_char_p)]
+at_muon_args._fields_ = [("momentum", c_double), ("weight_decay", c_double), ("steps", c_int), ("only", c_char_p),
+    ("except", c_char_p)]
 at_head_statistics._fields_ = [("entropy", c_double), ("most", c_double), ("largest", c_double),
     ("similarity", c_double), ("kept", c_double), ("rows", c_ssize_t)]
 at_monitor_hook = CFUNCTYPE(None, c_void_p, c_int, c_int, POINTER(at_monitored))
@@ -545,6 +548,7 @@ FUNCTIONS = {  # the result, then the arguments
     "at_sgd_with": (c_bool, POINTER(at_tape), c_double, at_sgd_args),
     "at_adamw": (c_bool, POINTER(at_tape), c_double, at_adamw_args),
     "at_adam": (c_bool, POINTER(at_tape), c_double, at_adamw_args),
+    "at_muon": (c_bool, POINTER(at_tape), c_double, at_muon_args),
     "at_ema": (c_bool, POINTER(at_tape), c_double, at_names),
     "at_ema_swap": (c_bool, POINTER(at_tape)),
     "at_clip_grad_norm": (c_double, POINTER(at_tape), c_double),

@@ -16,11 +16,12 @@
 #include "autograd/persist.h"
 #include "kernels/parallel.h"
 #include "kernels/real.h"
+#include "nn/orthogonal.h"
 
 enum { OPTIM_BLOCK = 8192 }; /* elements of a task */
 
 typedef struct {
-    enum { OPTIM_HAS_GRAD, OPTIM_LEARNS, OPTIM_HAS_MEAN } group; /* who is moved */
+    enum { OPTIM_HAS_GRAD, OPTIM_IS_MATRIX, OPTIM_LEARNS, OPTIM_HAS_MEAN } group; /* who is moved */
     at_tensor *x;
     at_tensor *m, *v, *k; /* state, as far as this optimizer has any; m: the mean of at_ema */
     ptrdiff_t first;      /* its first task */
@@ -51,6 +52,7 @@ typedef struct {
 
 AT_EACH_REAL(void, sgd_block, (const optim_block *b));
 AT_EACH_REAL(void, adam_block, (const optim_block *b));
+AT_EACH_REAL(void, look_ahead_block, (const optim_block *b));
 AT_EACH_REAL(void, ema_block, (const optim_block *b));
 AT_EACH_REAL(void, swap_block, (const optim_block *b));
 AT_EACH_REAL(void, square_block, (const optim_block *b));
@@ -90,6 +92,17 @@ void AT_REAL(adam_block)(const optim_block *b)
         m[i] = mul_add(beta1, m[i], rest1 * g);
         v[i] = mul_add(beta2, v[i], rest2 * (g * g));
         w[i] = keep * w[i] - OVER(lr * m[i], mul_add(sqrt(v[i]), unbias, eps));
+    }
+}
+
+/* In the place of dw: where Muon is to step.  A gradient that is used has no other reader. */
+void AT_REAL(look_ahead_block)(const optim_block *b)
+{
+    const optim_move *o = b->move;
+    REAL *restrict dw = o->x->grad, *restrict m = o->m->data, mu = (REAL)o->beta1;
+    for (ptrdiff_t i = b->from; i < b->to; i++) {
+        m[i] = mul_add(mu, m[i], dw[i]);
+        dw[i] = mul_add(mu, m[i], dw[i]);
     }
 }
 
@@ -150,6 +163,7 @@ static bool numbers_fit(at_tape *t, const char *op, const optim_move *like)
 static bool is_moved(const optim_move *like, const at_tensor *x)
 {
     switch (like->group) {
+    case OPTIM_IS_MATRIX: return x->grad && x->shape.ndim == 2;
     case OPTIM_LEARNS: return x->wants_grad;
     case OPTIM_HAS_MEAN: return at_find_state(x->tape, x, "ema");
     default: return x->grad;
@@ -177,7 +191,7 @@ static bool gather(at_tape *t, const char *op, at_names which, const optim_move 
     }
     AT_REQUIRE(t, named > 0 || !which.only, "%s: no parameter is named like \"%s\"", op,
                which.only);
-    AT_REQUIRE(t, like->group != OPTIM_HAS_GRAD || at_may_step(t),
+    AT_REQUIRE(t, like->group > OPTIM_IS_MATRIX || at_may_step(t),
                "%s: none of the %d parameters of the tape has a gradient: call it after "
                "at_backward from a loss that depends on one that is not frozen",
                op, n);
@@ -303,6 +317,67 @@ bool at_adam(at_tape *t, double lr, at_adamw_args args)
 {
     at_profile_line *outer = at_profile_enter(t, "adam");
     const bool good = adam(t, "adam", lr, args, false);
+    at_profile_leave(t, outer);
+    return good;
+}
+
+/* Which are not between layers: see at_muon. */
+#define MUON_EXCEPT "E,*.E,P,*.P,head.*,*.head.*"
+
+static bool muon(at_tape *t, double lr, at_muon_args args)
+{
+    const double mu = args.momentum != 0 ? args.momentum : 0.95, lambda = args.weight_decay;
+    const int steps = args.steps ? args.steps : 5;
+    AT_REQUIRE(t, lr >= 0 && isfinite(lr), "muon: lr is %g but must be >= 0", lr);
+    AT_REQUIRE(t, mu > 0 && mu < 1, "muon: momentum is %g but must be in 0 .. 1", mu);
+    AT_REQUIRE(t, lambda >= 0 && isfinite(lambda), "muon: weight_decay is %g but must be >= 0",
+               lambda);
+    AT_REQUIRE(t, steps > 0 && steps <= 100, "muon: steps is %d but must be 1 to 100", steps);
+
+    const at_names which = {args.only, args.except ? args.except : MUON_EXCEPT};
+    int matrices = 0;
+    for (int i = 0; i < at_param_count(t); i++) {
+        const at_tensor *x = at_param_at(t, i);
+        matrices += x->shape.ndim == 2 && at_names_mean(which, x->name);
+    }
+    optim_move like = {.group = OPTIM_IS_MATRIX, .lr = lr, .l2 = lambda, .beta1 = mu};
+    optim_job job;
+    if (!gather(t, "muon", which, &like, &job)) return false;
+    AT_REQUIRE(t, matrices > 0,
+               "muon: of the %d parameters of the tape none that is meant is a matrix: at_adamw "
+               "moves the others",
+               at_param_count(t));
+    ptrdiff_t most = 0;
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        const int *dim = m->x->shape.dim;
+        const ptrdiff_t memory = at_orthogonal_memory(dim[0], dim[1]);
+        m->m = at_param_state(t, m->x, "muon_m");
+        if (memory > most) most = memory;
+    }
+    at_workspace w = {.size = AT_GEMM_WORKSPACE, .slots = at_thread_count()};
+    w.p = at_step_alloc(t, w.size * (size_t)w.slots);
+    void *memory = at_step_alloc(t, (size_t)most * at_dtype_size(at_real(t)));
+    if (!at_ok(t)) return false;
+
+    job.run = AT_OF_REAL(at_real(t), look_ahead_block);
+    optim_run(&job);
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        const int rows = m->x->shape.dim[0], cols = m->x->shape.dim[1];
+        AT_OF_REAL(at_real(t), orthogonal)(rows, cols, steps, m->x->grad, memory, w);
+        const double scale = cols > rows ? sqrt((double)cols / rows) : 1;
+        m->lr = lr * scale, m->l2 = lambda / scale, m->m = NULL;
+    }
+    job.run = AT_OF_REAL(at_real(t), sgd_block); /* w <- w - lr (dw + l2 w) */
+    move_all(t, &job);
+    return true;
+}
+
+bool at_muon(at_tape *t, double lr, at_muon_args args)
+{
+    at_profile_line *outer = at_profile_enter(t, "muon");
+    const bool good = muon(t, lr, args);
     at_profile_leave(t, outer);
     return good;
 }

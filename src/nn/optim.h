@@ -75,6 +75,40 @@ AT_API bool at_adamw(at_tape *t, double lr, at_adamw_args args);
  * w <- w - lr m' / (sqrt(v') + eps). */
 AT_API bool at_adam(at_tape *t, double lr, at_adamw_args args);
 
+typedef struct {
+    double momentum;     /* mu, 0 < mu < 1; 0.95 if 0 */
+    double weight_decay; /* lambda, >= 0 */
+    int steps;           /* of Newton and Schulz; 5 if 0 */
+    const char *only, *except;
+} at_muon_args;
+
+/* Muon, for the matrices W [rows,cols] between layers:
+ *
+ *     m <- mu m + dW           U = dW + mu m                      (Nesterov, as in at_sgd_with)
+ *     W <- (1 - lr lambda) W - lr sqrt(max(1, cols / rows)) O(U)
+ *
+ * O(U) is U with all of its singular values brought near 1 (0.68 to 1.14), by five steps of
+ *
+ *     X <- a X + b (X X^T) X + c (X X^T)^2 X,     a = 3.4445, b = -4.7750, c = 2.0315
+ *
+ * from X = U / (|U| + 1e-7) on, where |U| is the root of the sum of all squares.  So a step is as
+ * long in the rare directions of a gradient as in the frequent ones.  lr, about 0.02, is its
+ * length, and the factor with cols / rows keeps the change of y = x W at that length in every
+ * shape.  (Jordan et al. 2024; Newton, Schulz.)
+ *
+ * It takes parameters of two dims alone; and, as a table of embeddings and the head of a model are
+ * matrices whose rows or columns are used one at a time, not those: except = NULL stands for
+ * "E,*.E,P,*.P,head.*,*.head.*", "" for none.  What it does not move keeps its gradient, for
+ * another optimizer to use:
+ *
+ *     at_clip_grad_norm(t, 1.0);
+ *     at_muon(t, 0.02, (at_muon_args){0});
+ *     at_adamw(t, 1e-3, (at_adamw_args){0});       the rest: embeddings, head, norms, biases
+ *
+ * It is an error if no parameter that is meant is a matrix.  The momentum is named state,
+ * "W:muon_m". */
+AT_API bool at_muon(at_tape *t, double lr, at_muon_args args);
+
 /* An exponential moving average of each parameter, one step further: after k calls the average of
  * what w was at each of them, the latest counting most (Polyak, Juditsky 1992 average evenly),
  *

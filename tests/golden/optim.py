@@ -54,6 +54,22 @@ def adam(w, lr, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.0, decoupled=True):
         w = w - lr * (m / (1 - beta1**k)) / (np.sqrt(v / (1 - beta2**k)) + eps)
 
 
+def muon(w, lr, mu=0.95, decay=0.0, steps=5):
+    """Jordan et al. 2024; w [in, out]"""
+    m = np.zeros_like(w)
+    while True:
+        g = yield w
+        if g is None:
+            continue
+        m = mu * m + g
+        x = g + mu * m
+        x = x / (np.linalg.norm(x) + 1e-7)
+        for _ in range(steps):
+            gram = x @ x.T
+            x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+        w = w * (1 - lr * decay) - lr * max(1, w.shape[1] / w.shape[0]) ** 0.5 * x
+
+
 def run(rule, **options):
     end = []
     for name, w in start.items():
@@ -107,6 +123,19 @@ for name, rule, options, make in cases:
         print("%-12s agrees with PyTorch to %.0e" % (name, worst))
         assert worst < 1e-13, name
     emit("golden_" + name, w)
+
+def run_muon(shape, **options):
+    """W's numbers in another shape"""
+    steps = muon(start["W"].reshape(shape), **options)
+    w = next(steps)
+    for step in range(STEPS):
+        w = steps.send(gradient("W", step).reshape(shape))
+    return w.reshape(-1)
+
+
+emit("golden_muon", run_muon((2, 3), lr=0.1))
+emit("golden_muon_tall", run_muon((3, 2), lr=0.1, mu=0.8, decay=0.3))
+emit("golden_muon_steps", run_muon((3, 2), lr=0.1, steps=2))
 norm = np.sqrt(sum(np.sum(gradient(k, 1) ** 2) for k in start))
 emit("golden_norm", [norm])
 whole.write({"optim.inc": out.getvalue()})

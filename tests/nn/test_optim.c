@@ -397,6 +397,145 @@ START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ muon ----------------------- */
+
+/* Seven steps of one matrix with W's numbers in this shape. */
+static void check_muon(int rows, int cols, at_muon_args args, const double *golden)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_param(t, "x", at_shape_of(rows, cols), at_values(start_W));
+        for (int i = 0; i < 7; i++) {
+            double g[6];
+            for (int k = 0; k < 6; k++) g[k] = exp2(i % 3) * sin(5 + 1.3 * i + 0.7 * k);
+            ck_assert(pull(t, x, g) && at_muon(t, 0.1, args) && !x->grad);
+        }
+        assert_values(x, golden, 100 * close_to(t));
+    }
+}
+
+START_TEST(seven_steps_of_muon_equal_the_golden_numbers)
+{
+    check_muon(2, 3, (at_muon_args){0}, golden_muon);
+    check_muon(3, 2, (at_muon_args){.momentum = 0.8, .weight_decay = 0.3}, golden_muon_tall);
+    check_muon(3, 2, (at_muon_args){.steps = 2}, golden_muon_steps);
+}
+END_TEST
+
+/* Which of these are moved by this?  One letter for each. */
+static const char *moved_by_muon(at_muon_args args)
+{
+    static const char *const name[] = {"E", "P", "block0.q.W", "block0.norm1.g", "head.W", "m.E"};
+    static char letters[7];
+    at_tape *t = at_open(ATTIC_F64, 1);
+    int n = 0;
+    for (int i = 0; i < 6; i++) {
+        at_tensor *x = at_param(t, name[i], i == 3 ? at_shape_of(2) : at_shape_of(2, 2), at_ones());
+        ck_assert(pull(t, x, (double[]){1, 2, 3, 5}));
+    }
+    ck_assert(at_muon(t, 1, args));
+    for (int i = 0; i < 6; i++) {
+        at_tensor *x = at_param_at(t, i);
+        const bool moved = at_element(x, 0) != 1;
+        ck_assert(moved == (x->grad == NULL) && moved == (at_find_state(t, x, "muon_m") != NULL));
+        if (moved) letters[n++] = (char)('a' + i);
+    }
+    letters[n] = 0;
+    ck_assert(at_adamw(t, 1, (at_adamw_args){0})); /* those that are left, or none */
+    for (int i = 0; i < 6; i++) ck_assert(!at_param_at(t, i)->grad);
+    at_close(t);
+    return letters;
+}
+
+START_TEST(muon_takes_the_matrices_between_layers_and_leaves_the_rest)
+{
+    ck_assert_str_eq(moved_by_muon((at_muon_args){0}), "c");
+    ck_assert_str_eq(moved_by_muon((at_muon_args){.except = ""}), "abcef");
+    ck_assert_str_eq(moved_by_muon((at_muon_args){.only = "E,*.W", .except = "head.W"}), "ac");
+}
+END_TEST
+
+/* A step of length lr, whatever the gradient's: singular values of O(U) are near 1. */
+START_TEST(a_step_of_muon_has_the_length_lr_in_every_direction)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_param(t, "x", at_shape_of(2, 2), at_zeros());
+        ck_assert(pull(t, x, (double[]){1000, 0, 0, -50}) && at_muon(t, 0.5, (at_muon_args){0}));
+        ck_assert(-at_get(x, 0, 0) > 0.5 * 0.68 && -at_get(x, 0, 0) < 0.5 * 1.15);
+        ck_assert(at_get(x, 1, 1) > 0.5 * 0.68 && at_get(x, 1, 1) < 0.5 * 1.15);
+        ck_assert(at_get(x, 0, 1) == 0 && at_get(x, 1, 0) == 0);
+        at_tensor *y = at_param(t, "y", at_shape_of(2, 2), at_ones());
+        ck_assert(pull(t, y, (double[4]){0}) && at_muon(t, 0.5, (at_muon_args){0}));
+        assert_values(y, ((double[]){1, 1, 1, 1}), 0); /* no gradient, no step */
+    }
+}
+END_TEST
+
+START_TEST(muon_has_the_same_bits_on_any_number_of_threads)
+{
+    at_tensor *x[2];
+    for (int k = 0; k < 2; k++) {
+        at_threads(k ? 3 : 1);
+        at_tape *t = at_open(ATTIC_F32, 1);
+        x[k] = at_param(t, "x", at_shape_of(300, 500), at_normal(1));
+        for (int i = 0; i < 3; i++) {
+            at_tensor *g = at_random(t, x[k]->shape, at_normal(1));
+            ck_assert(at_backward_from(t, x[k], g) && at_muon(t, 0.1, (at_muon_args){0}));
+        }
+    }
+    at_threads(0);
+    ck_assert(equal_bits(x[0], x[1]));
+    at_close(x[0]->tape), at_close(x[1]->tape);
+}
+END_TEST
+
+START_TEST(when_memory_for_muon_runs_out_nothing_has_moved)
+{
+    for (int n = 1;; n++) {
+        at_tape *t = at_open(ATTIC_F64, 1);
+        make_parameters(t);
+        arrive(t, W, 0);
+        const double dw = at_grad_element(W, 0);
+        at_fail_allocation(n);
+        const bool done = at_muon(t, 0.1, (at_muon_args){0});
+        at_fail_allocation(0);
+        if (!done) {
+            ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
+            assert_values(W, start_W, 0);
+            ck_assert(at_grad_element(W, 0) == dw);
+        }
+        at_close(t);
+        if (done) break;
+        ck_assert_int_lt(n, 100);
+    }
+}
+END_TEST
+
+static void refuses_muon(double lr, at_muon_args args, const char *message)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    arrive(t, W, 0), arrive(t, b, 0);
+    ck_assert(!at_muon(t, lr, args));
+    assert_error(t, message);
+    assert_values(W, start_W, 1e-7);
+    at_close(t);
+}
+
+START_TEST(wrong_arguments_of_muon_are_named)
+{
+    refuses_muon(-1, (at_muon_args){0}, "muon: lr is -1 but must be >= 0");
+    refuses_muon(0.1, (at_muon_args){.momentum = 1}, "muon: momentum is 1 but must be in 0 .. 1");
+    refuses_muon(0.1, (at_muon_args){.weight_decay = -1},
+                 "muon: weight_decay is -1 but must be >= 0");
+    refuses_muon(0.1, (at_muon_args){.steps = -1}, "muon: steps is -1 but must be 1 to 100");
+    refuses_muon(1e300, (at_muon_args){0}, "muon: lr is 1e+300, but must be a finite f32");
+    refuses_muon(0.1, (at_muon_args){.only = "w"}, "muon: no parameter is named like \"w\"");
+    refuses_muon(0.1, (at_muon_args){.only = "b"},
+                 "muon: of the 2 parameters of the tape none that is meant is a matrix: at_adamw "
+                 "moves the others");
+}
+END_TEST
+
 /* ------------------------------------------------------------------ clipping ------------------- */
 
 START_TEST(the_norm_is_that_of_all_gradients_together)
@@ -721,7 +860,12 @@ SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       what_was_recorded_before_a_step_cannot_run_backward_after_it,
       they_all_find_the_minimum_of_a_bowl, in_the_steady_state_a_step_calls_malloc_zero_times,
       when_memory_runs_out_nothing_has_moved, a_parameter_costs_the_same_among_many,
-      the_bits_do_not_depend_on_the_number_of_threads, the_norm_is_that_of_all_gradients_together,
+      the_bits_do_not_depend_on_the_number_of_threads, seven_steps_of_muon_equal_the_golden_numbers,
+      muon_takes_the_matrices_between_layers_and_leaves_the_rest,
+      a_step_of_muon_has_the_length_lr_in_every_direction,
+      muon_has_the_same_bits_on_any_number_of_threads,
+      when_memory_for_muon_runs_out_nothing_has_moved, wrong_arguments_of_muon_are_named,
+      the_norm_is_that_of_all_gradients_together,
       long_gradients_are_shortened_and_short_ones_left_alone, every_element_counts_wherever_it_lies,
       squares_that_f32_cannot_hold_do_not_overflow,
       a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled,

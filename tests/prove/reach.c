@@ -94,6 +94,35 @@ static at_tensor *case_adam(at_tape *t, at_tensor **in, void *decoupled)
     return times_difference(t, in[0], W, w);
 }
 
+/* |U|, and the polynomial of Newton and Schulz, by ops. */
+static at_tensor *nearly_orthogonal(at_tape *t, at_tensor *U, int steps)
+{
+    at_tensor *norm = at_add_scalar(t, at_sqrt(t, at_sum(t, at_mul(t, U, U))), 1e-7);
+    at_tensor *X = at_mul(t, U, at_div(t, at_const(t, at_shape_of(), (double[]){1}), norm));
+    for (int k = 0; k < steps; k++) {
+        at_tensor *A = at_matmul_t(t, X, false, X, true);
+        at_tensor *P = at_add(t, at_scale(t, A, -4.7750), at_scale(t, at_matmul(t, A, A), 2.0315));
+        X = at_add(t, at_scale(t, X, 3.4445), at_matmul(t, P, X));
+    }
+    return X;
+}
+
+static at_tensor *case_muon(at_tape *t, at_tensor **in, void *args)
+{
+    const at_muon_args a = *(at_muon_args *)args;
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *dw = copy_of(t, in[2]);
+    at_tensor *m = at_const(t, w->shape, NULL);
+    for (int k = 0; k < STEPS; k++) {
+        give_gradient(t, W, in[2]);
+        at_muon(t, lr, a);
+        m = at_add(t, at_scale(t, m, a.momentum), dw);
+        at_tensor *step = at_add(t, dw, at_scale(t, m, a.momentum));
+        step = at_add(t, nearly_orthogonal(t, step, a.steps), at_scale(t, w, a.weight_decay));
+        w = at_sub(t, w, at_scale(t, step, lr));
+    }
+    return times_difference(t, in[0], W, w);
+}
+
 /* The average of W before and after a step takes the place of W, and W its place again. */
 static at_tensor *case_ema(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -128,5 +157,10 @@ const at_case at_cases_zero[] = {
     STEP("sgd", case_sgd, (&(at_sgd_args){.momentum = 0.9, .nesterov = true}), "nesterov"),
     STEP("adamw", case_adam, &(bool){true}, "two steps"),
     STEP("adam", case_adam, &(bool){false}, "two steps"),
+    ROW("muon", "[3,2] [3,2] [3,2]", case_muon,
+        .ctx = (&(at_muon_args){.momentum = 0.5, .steps = 1}), .note = "tall"),
+    ROW("muon", "[2,2] [2,2] [2,2]", case_muon,
+        .ctx = (&(at_muon_args){.momentum = 0.9, .weight_decay = 0.2, .steps = 2}),
+        .note = "weight decay"),
     STEP("ema", case_ema, NULL, "of two, exchanged"),
     {0}};
