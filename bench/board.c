@@ -30,7 +30,7 @@ enum {
 };
 
 static int track = 1, seed = 1, threads = 2, steps = 2000, warmup = 100, every;
-static int rope, qk_norm;
+static int rope, qk_norm, zero_outputs;
 static double lr = 1e-3, low = 0.1, cooldown, beta1 = 0.9, beta2 = 0.99, decay = 0.1, clip = 1,
               softcap, muon, muon_momentum = 0.95, muon_decay;
 static const char *act = "gelu", *schedule = "cosine";
@@ -54,7 +54,8 @@ static const option table[] = {
     {"clip", NULL, &clip, NULL, 0, 1e9, "the norm that gradients may have; 0: any"},
     {"rope", &rope, NULL, NULL, 0, 0, "rotary positions"},
     {"qk-norm", &qk_norm, NULL, NULL, 0, 0, "rms norm of queries and keys"},
-    {"act", NULL, NULL, &act, 0, 0, "gelu, gelu_tanh, relu, silu, swiglu"},
+    {"zero-outputs", &zero_outputs, NULL, NULL, 0, 0, "matrices that end a branch begin as 0"},
+    {"act", NULL, NULL, &act, 0, 0, "gelu, gelu_tanh, relu, relu2, silu or swiglu"},
     {"softcap", NULL, &softcap, NULL, 0, 1e9,
      "c: logits become c tanh(logits / c); 0: as they are"},
     {"every", &every, NULL, NULL, 0, 1e9, "prints the held-out loss after so many steps; 0: never"},
@@ -84,8 +85,9 @@ static at_model *make_model(at_tape *t, int vocab)
     char text[256];
     at_model_config c;
     snprintf(text, sizeof text,
-             "vocab=%d context=%d layers=4 heads=4 dim=128 act=%s positions=%s%s", vocab, CONTEXT,
-             act, rope ? "rope" : "learned", qk_norm ? " qk_norm=1" : "");
+             "vocab=%d context=%d layers=4 heads=4 dim=128 act=%s positions=%s%s%s", vocab, CONTEXT,
+             act, rope ? "rope" : "learned", qk_norm ? " qk_norm=1" : "",
+             zero_outputs ? " zero_outputs=1" : "");
     return at_model_config_of(t, text, &c) ? at_model_make(t, c) : NULL;
 }
 

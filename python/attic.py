@@ -88,6 +88,7 @@ ATTIC_GELU_TANH = 1
 ATTIC_RELU = 2
 ATTIC_SILU = 3
 ATTIC_SWIGLU = 4
+ATTIC_RELU2 = 5
 ATTIC_BIAS_FFN = 0
 ATTIC_BIAS_ALL = 1
 ATTIC_BIAS_NONE = 2
@@ -265,7 +266,8 @@ at_model_config._fields_ = [("vocab", c_int), ("context", c_int), ("layers", c_i
     ("dim", c_int), ("kv_heads", c_int), ("hidden", c_int), ("norm", c_int), ("norm_eps", c_double), ("act", c_int),
     ("bias", c_int), ("positions", c_int), ("rope_base", c_double), ("rope_halves", c_bool),
     ("rope_scaling", at_rope_scaling), ("qk_norm", c_bool), ("gate", c_bool), ("sinks", c_bool), ("window", c_int),
-    ("full_every", c_int), ("post_norm", c_bool), ("no_ffn", c_bool), ("untied", c_bool), ("dropout", c_double)]
+    ("full_every", c_int), ("post_norm", c_bool), ("no_ffn", c_bool), ("untied", c_bool), ("zero_outputs", c_bool),
+    ("dropout", c_double)]
 at_model._fields_ = [("config", at_model_config), ("E", POINTER(at_tensor)), ("P", POINTER(at_tensor)),
     ("norm", at_norm), ("head", at_linear), ("block", POINTER(at_block)), ("params", c_ssize_t),
     ("first_param", c_int), ("n_params", c_int)]
@@ -425,6 +427,7 @@ FUNCTIONS = {  # the result, then the arguments
     "at_tanh": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
     "at_sigmoid": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
     "at_relu": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
+    "at_relu2": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
     "at_leaky_relu": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_double),
     "at_softplus": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
     "at_silu": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),

@@ -8,9 +8,9 @@
 
 bool at_ffn_check(at_tape *t, at_ffn_config c)
 {
-    AT_REQUIRE(t, c.act >= ATTIC_GELU && c.act <= ATTIC_SWIGLU,
+    AT_REQUIRE(t, c.act >= ATTIC_GELU && c.act <= ATTIC_RELU2,
                "feed-forward: there is no activation %d, only %d to %d (at_activation)", (int)c.act,
-               (int)ATTIC_GELU, (int)ATTIC_SWIGLU);
+               (int)ATTIC_GELU, (int)ATTIC_RELU2);
     AT_REQUIRE(t, c.dim > 0 && c.dim <= INT_MAX / 4, "feed-forward: dim is %d but must be 1 to %d",
                c.dim, INT_MAX / 4);
     AT_REQUIRE(t, c.hidden >= 0, "feed-forward: hidden is %d but must be positive, or 0 for %s",
@@ -40,6 +40,7 @@ static at_tensor *activate(at_tape *t, at_activation act, at_tensor *x)
     switch (act) {
     case ATTIC_GELU_TANH: return at_gelu_tanh(t, x);
     case ATTIC_RELU: return at_relu(t, x);
+    case ATTIC_RELU2: return at_relu2(t, x);
     case ATTIC_SILU:
     case ATTIC_SWIGLU: return at_silu(t, x);
     default: return at_gelu(t, x);

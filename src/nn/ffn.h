@@ -1,6 +1,6 @@
 /* ffn.h -- the feed-forward net of a transformer's block: two products with a function between.
  *
- *     y = f(x Wup + bup) Wdown + bdown                               f: gelu, relu, silu ...
+ *     y = f(x Wup + bup) Wdown + bdown                               f: gelu, relu, relu2 ...
  *     y = (silu(x Wgate + bgate) (x Wup + bup)) Wdown + bdown        SwiGLU (Shazeer 2020)
  *
  * In the second line the product in brackets is taken element by element. */
@@ -9,7 +9,14 @@
 #include "nn/linear.h"
 AT_BEGIN_C
 
-typedef enum { ATTIC_GELU, ATTIC_GELU_TANH, ATTIC_RELU, ATTIC_SILU, ATTIC_SWIGLU } at_activation;
+typedef enum {
+    ATTIC_GELU,
+    ATTIC_GELU_TANH,
+    ATTIC_RELU,
+    ATTIC_SILU,
+    ATTIC_SWIGLU,
+    ATTIC_RELU2
+} at_activation;
 
 typedef struct {
     int dim;    /* width of x and y */

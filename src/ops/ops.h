@@ -41,6 +41,7 @@ AT_API at_tensor *at_cos(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_tanh(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_sigmoid(at_tape *t, at_tensor *x); /* 1 / (1 + exp(-x)) */
 AT_API at_tensor *at_relu(at_tape *t, at_tensor *x);    /* max(x, 0), with derivative 0 at 0 */
+AT_API at_tensor *at_relu2(at_tape *t, at_tensor *x);   /* max(x, 0)^2 (So et al. 2021) */
 /* x if x > 0, else slope x; the derivative at 0 is the slope */
 AT_API at_tensor *at_leaky_relu(at_tape *t, at_tensor *x, double slope);
 AT_API at_tensor *at_softplus(at_tape *t, at_tensor *x); /* ln(1 + exp(x)), which never overflows */

@@ -14,6 +14,7 @@
  *   tanh        (e^x - e^-x) / (e^x + e^-x)        1 - y^2
  *   sigmoid     1 / (1 + e^-x)                     y (1 - y)
  *   relu        max(x, 0)                          1 if x > 0, else 0
+ *   relu2       max(x, 0)^2                        2 max(x, 0)
  *   silu        x s,  s = sigmoid(x)               s + x s (1 - s)
  *   gelu        x s,  s = Phi(x)                   s + x phi(x)
  *   gelu_tanh   x s,  s = sigmoid(2 u(x))          s + x s (1 - s) 2 u'(x)
@@ -45,6 +46,7 @@
  *   log        log 0 = -inf, of less NaN; log'(0) = inf
  *   sqrt       of less than 0 NaN; sqrt'(0) = inf
  *   relu       relu'(0) = 0; relu(NaN) = NaN
+ *   relu2      relu2'(0) = 0, from both sides; relu2(NaN) = NaN
  *   clamp      clamp(NaN) = NaN; the derivative is 1 at both ends
  *   abs        |NaN| = NaN, with derivative 0
  *   leaky_relu the derivative at 0 is the slope
@@ -68,6 +70,7 @@ typedef enum {
     UNARY_TANH,
     UNARY_SIGMOID,
     UNARY_RELU,
+    UNARY_RELU2,
     UNARY_SILU,
     UNARY_GELU,
     UNARY_GELU_TANH,
@@ -172,6 +175,7 @@ void AT_REAL(unary_y)(const at_chunk *k, void *values)
     case UNARY_TANH: vtanh(n, x, y); break;
     case UNARY_SIGMOID: vsigmoid(n, x, y); break;
     case UNARY_RELU: EACH(y[i] = VALUE(x[i]) <= 0 ? 0 : x[i]); break;
+    case UNARY_RELU2: EACH(y[i] = VALUE(x[i]) <= 0 ? 0 : x[i] * x[i]); break;
     case UNARY_SILU: unary_gated(n, x, y, unary_silu); break;
     case UNARY_GELU: unary_gated(n, x, y, unary_gelu); break;
     case UNARY_GELU_TANH: unary_gated(n, x, y, unary_gelu_tanh); break;
@@ -208,6 +212,7 @@ void AT_REAL(unary_dx)(const at_chunk *k, void *values)
     case UNARY_TANH: EACH(dx[i] = dy[i] * mul_add(-y[i], y[i], (REAL)1)); break;
     case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
     case UNARY_RELU: EACH(dx[i] = VALUE(x[i]) <= 0 ? 0 : dy[i]); break;
+    case UNARY_RELU2: EACH(dx[i] = VALUE(x[i]) <= 0 ? 0 : dy[i] * 2 * x[i]); break;
     case UNARY_SILU: unary_gated_back(n, x, dy, dx, unary_silu); break;
     case UNARY_GELU: unary_gated_back(n, x, dy, dx, unary_gelu); break;
     case UNARY_GELU_TANH: unary_gated_back(n, x, dy, dx, unary_gelu_tanh); break;
@@ -242,6 +247,7 @@ static const at_map_op unary_op[] = {
     [UNARY_CLAMP] = {UNARY("clamp")},       [UNARY_ABS] = {UNARY("abs")},
     [UNARY_SIN] = {UNARY("sin")},           [UNARY_COS] = {UNARY("cos")},
     [UNARY_SOFTPLUS] = {UNARY("softplus")}, [UNARY_LEAKY_RELU] = {UNARY("leaky_relu")},
+    [UNARY_RELU2] = {UNARY("relu2")},
 };
 
 static at_tensor *unary(at_tape *t, at_tensor *x, unary_args args)
@@ -289,6 +295,11 @@ at_tensor *at_sigmoid(at_tape *t, at_tensor *x)
 at_tensor *at_relu(at_tape *t, at_tensor *x)
 {
     return unary(t, x, (unary_args){.name = UNARY_RELU});
+}
+
+at_tensor *at_relu2(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_RELU2});
 }
 
 at_tensor *at_silu(at_tape *t, at_tensor *x)

@@ -76,7 +76,7 @@ at_model *at_model_make(at_tape *t, at_model_config c)
         m->P = at_param(t, "P", at_shape_of(c.context, c.dim), at_normal(0.02));
     /* Every branch adds its variance to x; drawing its last matrix smaller by 1/sqrt(branches)
      * keeps the variance of the sum near one (Radford et al. 2019, section 2.3). */
-    double out_gain = 1 / sqrt((c.no_ffn ? 1.0 : 2.0) * c.layers);
+    double out_gain = c.zero_outputs ? 0 : 1 / sqrt((c.no_ffn ? 1.0 : 2.0) * c.layers);
     for (int i = 0; i < c.layers; i++) {
         at_scope(t, block_name(i));
         blocks[i] = at_block_make(t, block_config(c, i), out_gain);

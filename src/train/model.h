@@ -45,7 +45,8 @@ typedef struct {
     bool post_norm; /* a block normalises what it gives, not what it reads */
     bool no_ffn;    /* blocks of attention alone */
     bool untied;    /* head.W in place of E^T */
-    double dropout; /* of the embedding, of each branch, of the attention weights; 0 <= p < 1 */
+    bool zero_outputs; /* the matrices that end a branch begin as 0: then each block begins as x */
+    double dropout;    /* of the embedding, of each branch, of the attention weights; 0 <= p < 1 */
 } at_model_config;
 
 typedef struct {
@@ -73,9 +74,10 @@ AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *co
  *     norm.g  norm.b  head.W
  *
  * Matrices are Xavier-normal, those that end a branch (o.W, down.W) smaller by
- * 1/sqrt(branches of all layers); E, P and head.W are N(0, 0.02^2).  The model lives as long as its
- * parameters, until at_close.  The tape is described by the config's text (at_describe), under
- * "model".  NULL after a sticky error; a config that is not possible makes no parameter at all. */
+ * 1/sqrt(branches of all layers), or 0 with zero_outputs; E, P and head.W are
+ * N(0, 0.02^2).  The model lives as long as its parameters, until at_close.  The tape is described
+ * by the config's text (at_describe), under "model".  NULL after a sticky error; a config that is
+ * not possible makes no parameter at all. */
 AT_API at_model *at_model_make(at_tape *t, at_model_config config);
 
 /* What else at_model_logits reads and gives; all NULL: nothing.  A tensor that it gives is NULL

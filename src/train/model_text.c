@@ -31,7 +31,7 @@ static const config_field field[] = {
     {FIELD(hidden), FIELD_INT, {0}},
     {FIELD(norm), FIELD_WORD, {"layer", "rms"}},
     {FIELD(norm_eps), FIELD_REAL, {0}},
-    {FIELD(act), FIELD_WORD, {"gelu", "gelu_tanh", "relu", "silu", "swiglu"}},
+    {FIELD(act), FIELD_WORD, {"gelu", "gelu_tanh", "relu", "silu", "swiglu", "relu2"}},
     {FIELD(bias), FIELD_WORD, {"ffn", "all", "none"}},
     {FIELD(positions), FIELD_WORD, {"rope", "learned", "none"}},
     {FIELD(rope_base), FIELD_REAL, {0}},
@@ -55,6 +55,7 @@ static const config_field field[] = {
     {FIELD(post_norm), FIELD_BOOL, {0}},
     {FIELD(no_ffn), FIELD_BOOL, {0}},
     {FIELD(untied), FIELD_BOOL, {0}},
+    {FIELD(zero_outputs), FIELD_BOOL, {0}},
     {FIELD(dropout), FIELD_REAL, {0}},
 };
 enum { N_FIELDS = sizeof field / sizeof field[0] };

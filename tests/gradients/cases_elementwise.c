@@ -302,6 +302,7 @@ const at_case at_cases_elementwise[] = {
     UNARY_ROWS("tanh", at_tanh, .low = -3, .high = 3),
     UNARY_ROWS("sigmoid", at_sigmoid, .low = -5, .high = 5),
     UNARY_ROWS("relu", at_relu, .gap = 0.1),
+    UNARY_ROWS("relu2", at_relu2, .low = -2, .high = 2, .gap = 0.1),
     UNARY_ROWS("silu", at_silu, .low = -4, .high = 4),
     UNARY_ROWS("gelu", at_gelu, .low = -3, .high = 3),
     UNARY_ROWS("gelu_tanh", at_gelu_tanh, .low = -3, .high = 3),

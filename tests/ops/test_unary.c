@@ -12,21 +12,11 @@ static at_tensor *by_name(at_tape *t, const char *name, at_tensor *x)
     static const struct {
         const char *name;
         at_tensor *(*f)(at_tape *, at_tensor *);
-    } plain[] = {{"neg", at_neg},
-                 {"exp", at_exp},
-                 {"log", at_log},
-                 {"sqrt", at_sqrt},
-                 {"square", at_square},
-                 {"tanh", at_tanh},
-                 {"relu", at_relu},
-                 {"sigmoid", at_sigmoid},
-                 {"silu", at_silu},
-                 {"gelu", at_gelu},
-                 {"gelu_tanh", at_gelu_tanh},
-                 {"abs", at_abs},
-                 {"sin", at_sin},
-                 {"cos", at_cos},
-                 {"softplus", at_softplus}};
+    } plain[] = {
+        {"neg", at_neg},         {"exp", at_exp},   {"log", at_log},   {"sqrt", at_sqrt},
+        {"square", at_square},   {"tanh", at_tanh}, {"relu", at_relu}, {"relu2", at_relu2},
+        {"sigmoid", at_sigmoid}, {"silu", at_silu}, {"gelu", at_gelu}, {"gelu_tanh", at_gelu_tanh},
+        {"abs", at_abs},         {"sin", at_sin},   {"cos", at_cos},   {"softplus", at_softplus}};
     double a = 0, b = 0;
     if (sscanf(name, "pow %lf", &a) == 1) return at_pow(t, x, a);
     if (sscanf(name, "leaky_relu %lf", &a) == 1) return at_leaky_relu(t, x, a);
@@ -93,6 +83,14 @@ END_TEST
 START_TEST(relu_is_flat_up_to_0_and_hides_no_nan)
 {
     assert_edges("relu", 5, D(-1, -0.0, 0, 1e-30, nan_), D(0, 0, 0, 1e-30, nan_), D(0, 0, 0, 1, 1));
+}
+END_TEST
+
+START_TEST(relu2_is_the_square_of_relu)
+{
+    assert_edges("relu2", 6, D(-2, -0.0, 0, 0.5, 3, -inf), D(0, 0, 0, 0.25, 9, 0),
+                 D(0, 0, 0, 1, 6, 0));
+    assert_edges("relu2", 2, D(nan_, inf), D(nan_, inf), D(nan_, inf));
 }
 END_TEST
 
@@ -300,11 +298,11 @@ END_TEST
 
 SUITE(ops_unary, values_and_slopes_equal_the_golden_numbers,
       log_and_sqrt_are_infinitely_steep_at_0_and_nan_below, relu_is_flat_up_to_0_and_hides_no_nan,
-      clamp_has_slope_1_at_both_ends, abs_and_leaky_relu_take_a_side_at_0_and_hide_no_nan,
-      sin_and_cos_are_each_others_slopes, softplus_is_a_relu_with_a_round_corner,
-      anything_to_the_0_is_1_with_gradient_0, powers_at_0_follow_p_x_to_the_p_minus_1,
-      saturated_functions_stay_finite, the_two_gelus_are_near_but_not_the_same,
-      sigmoid_is_half_a_tanh_of_half_and_silu_gates_by_it,
+      relu2_is_the_square_of_relu, clamp_has_slope_1_at_both_ends,
+      abs_and_leaky_relu_take_a_side_at_0_and_hide_no_nan, sin_and_cos_are_each_others_slopes,
+      softplus_is_a_relu_with_a_round_corner, anything_to_the_0_is_1_with_gradient_0,
+      powers_at_0_follow_p_x_to_the_p_minus_1, saturated_functions_stay_finite,
+      the_two_gelus_are_near_but_not_the_same, sigmoid_is_half_a_tanh_of_half_and_silu_gates_by_it,
       a_long_array_gives_the_bits_of_a_short_one_at_any_number_of_threads,
       a_result_used_twice_receives_both_gradients, scalars_and_empty_tensors_are_fine,
       anomaly_mode_blames_the_log_of_0, mistakes_are_named,

@@ -216,6 +216,7 @@ const at_case at_cases_models[] = {
     FFN("gelu, no bias, hidden as usual", .act = ATTIC_GELU),
     FFN("gelu_tanh", .act = ATTIC_GELU_TANH, .hidden = 5, .bias = true),
     FFN("relu", .act = ATTIC_RELU, .hidden = 5, .bias = true),
+    FFN("relu2", .act = ATTIC_RELU2, .hidden = 5, .bias = true),
     FFN("silu", .act = ATTIC_SILU, .hidden = 5, .bias = true),
     FFN("SwiGLU", .act = ATTIC_SWIGLU, .hidden = 5, .bias = true),
     FFN("SwiGLU, no bias, hidden as usual", .act = ATTIC_SWIGLU),

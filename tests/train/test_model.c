@@ -276,6 +276,27 @@ static at_model_config variant(int i)
     return c;
 }
 
+START_TEST(with_zero_outputs_a_model_begins_as_its_embedding_and_draws_the_same_numbers)
+{
+    at_tape *t = at_open(ATTIC_F64, 1), *u = at_open(ATTIC_F64, 1);
+    at_model_config c = variant(0);
+    at_model *plain = at_model_make(u, c);
+    c.zero_outputs = true;
+    at_model *m = at_model_make(t, c);
+    at_tensor *x[3];
+    at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_args){.hidden = x});
+    ck_assert(at_ok(t) && equal_bits(x[0], x[1]) && equal_bits(x[0], x[2]));
+    for (int l = 0; l < 2; l++) {
+        const at_block *a = &m->block[l], *b = &plain->block[l];
+        ck_assert(equal_bits(a->attention.q.W, b->attention.q.W));
+        ck_assert(equal_bits(a->ffn.gate.W, b->ffn.gate.W) && equal_bits(a->ffn.up.W, b->ffn.up.W));
+        ck_assert(at_get(b->ffn.down.W, 0, 0) != 0 && at_get(b->attention.o.W, 0, 0) != 0);
+        ck_assert(at_get(a->ffn.down.W, 0, 0) == 0 && at_get(a->attention.o.W, 0, 0) == 0);
+    }
+    at_close(t), at_close(u);
+}
+END_TEST
+
 START_TEST(what_is_computed_on_the_way_is_found_by_name)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -828,7 +849,7 @@ START_TEST(impossible_models_are_refused_before_anything_is_made)
     assert_config_refused(c[0], "model: there are no positions 3, only 0 to 2 (at_positions)");
     c[0] = small, c[0].act = (at_activation)-1;
     assert_config_refused(c[0],
-                          "feed-forward: there is no activation -1, only 0 to 4 (at_activation)");
+                          "feed-forward: there is no activation -1, only 0 to 5 (at_activation)");
     c[0] = small, c[0].heads = 1, c[0].dim = 2000000000;
     assert_config_refused(c[0], "feed-forward: dim is 2000000000 but must be 1 to 536870911");
 }
@@ -991,6 +1012,7 @@ START_TEST(a_configuration_becomes_a_text_and_the_same_again)
                                .post_norm = true,
                                .no_ffn = true,
                                .untied = true,
+                               .zero_outputs = true,
                                .dropout = 0.1};
     at_model_config back;
     ck_assert(at_model_config_of(t, at_model_text(t, c), &back));
@@ -1001,7 +1023,7 @@ START_TEST(a_configuration_becomes_a_text_and_the_same_again)
         text,
         "vocab=97 context=8 layers=2 heads=4 kv_heads=2 dim=16 hidden=24 norm=rms norm_eps=1e-06 "
         "act=swiglu bias=none positions=learned rope_base=0.3333333333333333 rope_halves=1 "
-        "qk_norm=1 gate=1 post_norm=1 no_ffn=1 untied=1 dropout=0.1");
+        "qk_norm=1 gate=1 post_norm=1 no_ffn=1 untied=1 zero_outputs=1 dropout=0.1");
     for (const char *const *bad =
              (const char *const[]){"vocab", "vocab=", "vocab=x", "vocab=-1", "act=tanh", "untied=2",
                                    "dropout=0.1x", "vocabulary=3", "vocab=99999999999", NULL};
@@ -1019,7 +1041,9 @@ SUITE(train_model, a_configuration_becomes_a_text_and_the_same_again,
       every_gradient_is_that_of_pytorch, three_steps_of_training_end_where_those_of_pytorch_end,
       changing_a_token_leaves_the_logits_before_it_as_they_were,
       the_logits_of_a_text_are_those_of_its_beginning_and_more,
-      the_weights_of_every_layer_can_be_seen, what_is_computed_on_the_way_is_found_by_name,
+      the_weights_of_every_layer_can_be_seen,
+      with_zero_outputs_a_model_begins_as_its_embedding_and_draws_the_same_numbers,
+      what_is_computed_on_the_way_is_found_by_name,
       below_the_lowest_parameter_that_learns_there_is_no_backward,
       logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other,
       a_config_decides_which_parameters_there_are, the_options_reach_every_block,
