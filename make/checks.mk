@@ -93,9 +93,9 @@ $(B)/tests/prove/%.o: tests/prove/%.cpp $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)$(CXX) -std=c++17 -O1 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -Isrc -Itests -MMD -MP -c -o $@ $<
 -include $(field_o:.o=.d) $(prove_o:.o=.d)
-$(call objects,$(prove_c)): extra = -Itests
+$(call objects,$(prove_c)): extra = -Itests -Iexamples
 prover := $(B)/tests/prove/prove
-asked_o := $(call objects,$(prove_c)) $(filter-out %/main.o,$(filter %.o,$(gradcheck_o)))
+asked_o := $(call objects,$(prove_c) examples/common/names.c examples/common/numbers.c) $(filter-out %/main.o,$(filter %.o,$(gradcheck_o)))
 prove_link = $(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $(field_cells:%=-Wl,--wrap=%) $(filter %.o,$^) $(static) $(libs)
 $(prover): $(prove_o) $(field_o) $(asked_o) $(static)
 	@mkdir -p $(@D)
@@ -165,13 +165,13 @@ gradcheck-corpus: $(corpus) ## what does the gradient checker say of 300 correct
 	@$(RUN) $(corpus) $(ARGS)
 
 check-readme: $(static) $(shared) exercises ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
-	@set -e; for page in README $(addprefix docs/,attention checking cookbook derivatives files gradient_checking install lecturer proof pytorch reading runs training variants); do \
+	@set -e; for page in README $(addprefix docs/,attention checking cookbook derivatives files gradient_checking install lecturer microgpt proof pytorch reading runs training variants); do \
 	    PYTHON='$(PYTHON)' sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # The arithmetic of this build, and a hash of all bits that it computes.
 bits := $(bits_c:%.c=$(B)/%)
 $(bits).o: extra = -Itests -Iexamples $(TEST_CFLAGS)
-$(bits): $(bits).o $(filter-out %/main.o %/options.o,$(gradcheck_o)) $(static)
+$(bits): $(bits).o $(call objects,examples/common/names.c examples/common/numbers.c) $(filter-out %/main.o,$(gradcheck_o)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 bits: $(bits) ## the name of the arithmetic, and a hash of all bits that the library computes
 	@$(RUN) $(bits)$(if $(windows),.exe) $(ARGS)
@@ -193,9 +193,9 @@ check-kill: $(crash) ## kill a run N times (30) at random: does it end with the 
 PYTHON ?= $(shell for p in python3 /usr/bin/python3; do $$p -c 'import numpy' 2>/dev/null && echo $$p && exit; done; echo python3)
 python: ## write what the headers declare into python/attic.py
 	@CC='$(CC)' $(PYTHON) python/generate.py
-check-python: $(shared) ## the tests of attic.py, and whether it is what the headers say: needs NumPy; pytest, PyTorch and JAX where they are
+check-python: $(shared) $(B)/examples/microgpt ## the tests of attic.py, and whether it is what the headers say: needs NumPy; pytest, PyTorch and JAX where they are
 	@$(PYTHON) -c 'import numpy' || { echo "There is no NumPy; on Debian: apt-get install python3-numpy" >&2; exit 1; }
-	@CC='$(CC)' ATTIC_LIBRARY='$(abspath $(shared))' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
+	@CC='$(CC)' ATTIC_LIBRARY='$(abspath $(shared))' ATTIC_MICROGPT='$(abspath $(B)/examples/microgpt)' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 .PHONY: python check-python
 
 check-links: ## do the links of the documentation lead to what they name and quote?

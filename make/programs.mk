@@ -8,6 +8,10 @@ patterns: ## which patterns have the heads of the model that `make gpt` trained?
 	+@$(on_all_cores) $(B)/examples/patterns
 	@$(B)/examples/patterns $(ARGS) out/gpt/best.safetensors out/patterns.svg
 
+# Its time with the start of the process: the median of 31 runs on one core, in float and in double.
+microgpt-time: $(B)/examples/microgpt ## the time of 1000 steps of microgpt, the start of the process included
+	@sh scripts/microgpt-time.sh $<
+
 lora_texts = docs/attention.md $(wildcard src/attention/*.c)
 lora: ## train a small model on English, fine-tune it on C by adapters; others: make run-lora ARGS="FIRST OTHER"
 	+@$(on_all_cores) $(B)/examples/lora
@@ -38,4 +42,4 @@ check-benches: benches ## run the small rows of every benchmark once: do they st
 	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
 	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
 	        { echo "bench_gemm takes --threads '$$n'"; exit 1; }; done
-.PHONY: gpt patterns lora graph bench performance check-benches
+.PHONY: gpt microgpt-time patterns lora graph bench performance check-benches

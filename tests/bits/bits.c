@@ -8,8 +8,8 @@
  * --threads N computes with so many, --out FOLDER is where the training is kept (out/bits).
  *
  * The training is one of a language model: rotary positions, grouped heads, dropout, clipping, a cosine
- * schedule, AdamW; it is stopped half way and goes on from its checkpoint.  Shorter ones are of a wider model, and
- * on tapes of f64 and of dual numbers.  Rows of the table are computed on tapes of all three types.  And the C
+ * schedule, AdamW; it is stopped half way and goes on from its checkpoint.  Shorter ones are of a wider model,
+ * by Muon, of examples/microgpt.c, and on tapes of f64 and of dual numbers.  Rows of the table are computed on tapes of all three types.  And the C
  * library prints and reads decimals.  A NaN counts as one
  * number, whatever its sign and payload: they are no part of the promise (docs/bits.md). */
 #include "attic_train.h"
@@ -21,6 +21,11 @@
 #include <string.h>
 
 #include "gradients/cases.h"
+
+#define main microgpt_main
+int microgpt_main(int argc, char **argv);
+#include "microgpt.c"
+#undef main
 
 enum { STEPS = 200, SHORT = 20, ROWS = 4, LENGTH = 24, NARROW = 32, WIDE = 256, DECIMALS = 10000 };
 
@@ -184,6 +189,43 @@ static uint64_t train_short(const char *name, at_dtype real, int dim, int steps,
     return h;
 }
 
+/* examples/microgpt.c: parameters after each of its steps. */
+static uint64_t train_microgpt(at_dtype real, request r)
+{
+    uint64_t h = hash_start;
+    at_tensor *W[WEIGHTS];
+    at_tape *t = at_open(real, 1);
+    microgpt_make(t, W);
+    for (int step = 0; step < STEPS && at_ok(t); step++) {
+        h = hash_double(h, microgpt_step(t, W, step, STEPS));
+        h = hash_params(t, h);
+        if (r.lines) printf("microgpt step %d %016" PRIx64 "\n", step, h);
+    }
+    fail(t);
+    at_close(t);
+    return h;
+}
+
+/* Steps of Muon, then of AdamW, which has nothing but the rest. */
+static uint64_t train_muon(request r)
+{
+    uint64_t h = hash_start;
+    at_tape *t = at_open(ATTIC_F32, 4);
+    at_model *m = model_of(t, WIDE / 2);
+    const at_mark mark = at_mark_here(t);
+    for (int step = 0; step < SHORT / 4 && at_ok(t); step++) {
+        at_backward(t, loss_of_step(t, m, step));
+        at_muon(t, 0.02, (at_muon_args){.weight_decay = 0.1});
+        at_adamw(t, 1e-3, (at_adamw_args){0});
+        h = hash_params(t, h);
+        if (r.lines) printf("muon step %d %016" PRIx64 "\n", step, h);
+        at_rewind(t, mark);
+    }
+    fail(t);
+    at_close(t);
+    return h;
+}
+
 static double direction[1 << 16];
 
 static uint64_t train_dual(uint64_t h, request r)
@@ -289,9 +331,12 @@ int main(int argc, char **argv)
                              train_short("wide", ATTIC_F32, WIDE, SHORT / 10, r),
                              train_short("f64", ATTIC_F64, NARROW, SHORT, r),
                              train_dual(hash_start, r),
+                             train_microgpt(ATTIC_F32, r),
+                             train_microgpt(ATTIC_F64, r),
+                             train_muon(r),
                              hash_table(r),
                              hash_decimals()};
-    if (r.lines) printf("decimals %016" PRIx64 "\n", part[5]);
+    if (r.lines) printf("decimals %016" PRIx64 "\n", part[8]);
     const uint64_t h = hash_bytes(hash_start, part, sizeof part);
     printf("attic %s, %s arithmetic: %016" PRIx64 "\n", at_version(), at_arithmetic(), h);
     return 0;

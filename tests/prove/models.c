@@ -6,6 +6,11 @@
 #include "attic_train.h"
 #include "gradients/cases.h"
 
+#define main microgpt_main
+int microgpt_main(int argc, char **argv);
+#include "microgpt.c"
+#undef main
+
 extern const at_case at_cases_models[];
 
 /* ------------------------------------------------------------------ layers --------------------- */
@@ -172,6 +177,16 @@ static at_tensor *case_model(at_tape *t, at_tensor **in, void *ctx)
     return at_cross_entropy(t, at_model_logits(t, m, ids, args), target, loss);
 }
 
+/* The loss of the first step of examples/microgpt.c, by all of its weights */
+static at_tensor *case_microgpt(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)in, (void)ctx;
+    at_tensor *W[WEIGHTS];
+    microgpt_text first = text_of(0);
+    microgpt_make(t, W);
+    return microgpt_loss(t, W, &first);
+}
+
 /* ------------------------------------------------------------------ the table ------------------ */
 
 #define LINEAR(note_, ...)                                                                         \
@@ -316,4 +331,5 @@ const at_case at_cases_models[] = {
     MODEL("adapters of all, Llama", .model.norm = ATTIC_RMS, .model.act = ATTIC_SWIGLU,
           .model.bias = ATTIC_BIAS_NONE, .model.untied = true, .model.gate = true,
           .adapted = "*.W"),
+    ROW("microgpt", "", case_microgpt, .note = "a name of four letters"),
     {0}};
