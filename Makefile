@@ -160,7 +160,7 @@ $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
 $(trace) $(verdict): $(call objects,$(course_c) examples/common/options.c examples/common/processor.c)
-$(benches): $(call objects,$(bench_common_c) examples/common/options.c)
+$(benches): $(call objects,$(bench_common_c) examples/common/options.c examples/common/names.c)
 $(benches): $(B)/examples/common/processor.o
 $(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
 $(examples) $(trace) $(verdict) $(benches): $(B)/%: $(B)/%.o $(static)
@@ -200,7 +200,7 @@ deps: ## install what the tests need: Check and pkg-config
 	@sh scripts/deps.sh '' $(CHECK)
 .PHONY: tests test check gradcheck deps have-check
 
-runner_o := $(call objects,$(test_c) $(common_c) $(course_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
+runner_o := $(call objects,$(test_c) $(common_c) $(course_c) bench/common/results.c bench/common/prose.c $(filter-out %/main.c,$(gradcheck_c)))
 $(runner): $(runner_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
 gradcheck_o = $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o

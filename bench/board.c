@@ -19,15 +19,13 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "common/names.h"
 #include "common/options.h"
 #include "common/prose.h"
 
-enum {
-    TEXT = 1000000, /* characters, of which the last tenth is held out */
-    CONTEXT = 64,
-    ROWS = 12,
-    MANY = 32 /* rows of a batch of held-out text */
-};
+/* The last tenth of each is held out. */
+enum { TEXT = 1000000, NAMES = 3000 /* of which those that are alike count once */ };
+enum { NAME_ROWS = 1, ROWS = 12, HELD_ROWS = 32, CONTEXT = 64 };
 
 static int track = 1, seed = 1, threads = 2, steps = 2000, warmup = 100, every;
 static int rope, qk_norm, zero_outputs;
@@ -80,12 +78,35 @@ static at_data *prose(at_tape *t)
     return d;
 }
 
-static at_model *make_model(at_tape *t, int vocab)
+/* Letters 1 .. 26, with 0 in front of each name and behind. */
+static at_data *names(at_tape *t)
+{
+    static char name[NAMES][NAME_SIZE];
+    static int32_t ids[NAMES * (NAME_SIZE + 1)];
+    static int length[NAMES];
+    int n = 0;
+    ptrdiff_t at = 0;
+    for (unsigned k = 0; k < NAMES; k++) {
+        const int letters = made_up_name(k, name[n]);
+        bool again = false;
+        for (int i = 0; i < n && !again; i++) again = strcmp(name[i], name[n]) == 0;
+        if (again) continue;
+        ids[at++] = 0;
+        for (int i = 0; i < letters; i++) ids[at++] = name[n][i] - 'a' + 1;
+        ids[at++] = 0;
+        length[n++] = letters + 2;
+    }
+    return at_data_sequences(t, ids, length, n,
+                             (at_data_args){.vocab = 27, .held = 0.1, .held_tail = true});
+}
+
+static at_model *make_model(at_tape *t)
 {
     char text[256];
     at_model_config c;
-    snprintf(text, sizeof text,
-             "vocab=%d context=%d layers=4 heads=4 dim=128 act=%s positions=%s%s%s", vocab, CONTEXT,
+    snprintf(text, sizeof text, "%s act=%s positions=%s%s%s",
+             track ? "vocab=65 context=64 layers=4 heads=4 dim=128"
+                   : "vocab=27 context=16 layers=1 heads=4 dim=16 norm=rms bias=none untied=1",
              act, rope ? "rope" : "learned", qk_norm ? " qk_norm=1" : "",
              zero_outputs ? " zero_outputs=1" : "");
     return at_model_config_of(t, text, &c) ? at_model_make(t, c) : NULL;
@@ -101,11 +122,14 @@ static double share_of_peak(int step)
                                            : at_warmup_cosine(gone, up, left, 1, low);
 }
 
-static at_tensor *loss_of(at_tape *t, const at_model *m, at_batch b)
+/* Over the ids that have a next one. */
+static at_tensor *loss_of(at_tape *t, const at_model *m, at_batch b, at_reduction reduction)
 {
     at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_args){0});
     if (softcap > 0) logits = at_scale(t, at_tanh(t, at_scale(t, logits, 1 / softcap)), softcap);
-    return at_cross_entropy(t, logits, b.target, (at_cross_entropy_args){0});
+    return at_cross_entropy(
+        t, logits, b.target,
+        (at_cross_entropy_args){.reduction = reduction, .ignore = true, .ignore_index = -1});
 }
 
 static void move(at_tape *t, int step)
@@ -120,24 +144,35 @@ static void move(at_tape *t, int step)
                  .beta1 = beta1, .beta2 = beta2, .weight_decay = decay, .decay_matrices = true});
 }
 
-/* The mean over all windows of the held-out text, each of them once. */
+static at_batch batch(at_tape *t, const at_data *d, at_split split, int rows, int step)
+{
+    const int length = track ? CONTEXT : 0, all = (int)at_data_windows(d, split, length);
+    return at_data_batch(t, d,
+                         (at_batch_args){.split = split,
+                                         .rows = rows,
+                                         .length = length,
+                                         .step = step,
+                                         .spread = split == ATTIC_HELD ? all : 0});
+}
+
+/* The mean over what is held out, in batches of HELD_ROWS windows or names; the few that fill none
+ * are left out. */
 static double held_out(at_tape *t, const at_model *m, const at_data *d)
 {
     const bool gradients = at_no_grad(t, true);
-    const int windows = (int)at_data_windows(d, ATTIC_HELD, CONTEXT);
+    const int windows = (int)at_data_windows(d, ATTIC_HELD, track ? CONTEXT : 0);
     double sum = 0;
-    for (int i = 0; i + MANY <= windows && at_ok(t); i += MANY) {
+    ptrdiff_t count = 0;
+    for (int i = 0; i < windows / HELD_ROWS && at_ok(t); i++) {
         const at_mark mark = at_mark_here(t);
-        at_batch_args which = {.split = ATTIC_HELD,
-                               .rows = MANY,
-                               .length = CONTEXT,
-                               .step = i / MANY,
-                               .spread = windows};
-        sum += MANY * at_item(loss_of(t, m, at_data_batch(t, d, which)));
+        at_batch b = batch(t, d, ATTIC_HELD, HELD_ROWS, i);
+        sum += at_item(loss_of(t, m, b, ATTIC_SUM));
+        for (ptrdiff_t k = 0; at_ok(t) && k < at_count(b.target->shape); k++)
+            count += at_element(b.target, k) >= 0;
         at_rewind(t, mark);
     }
     at_no_grad(t, gradients);
-    return sum / (windows / MANY * MANY);
+    return sum / (double)count;
 }
 
 int main(int argc, char **argv)
@@ -145,16 +180,15 @@ int main(int argc, char **argv)
     parse_options(argc, argv, "usage: board [options]\n", table, 0);
     at_threads(threads);
     at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
-    at_data *d = prose(t);
-    at_model *m = make_model(t, at_vocab(d));
+    at_data *d = track ? prose(t) : names(t);
+    at_model *m = make_model(t);
     at_reuse_memory(t, true);
     const at_mark mark = at_mark_here(t);
     double spent = 0;
     for (int step = 0; step < steps && at_ok(t); step++) {
         const double began = cpu_seconds();
-        at_batch b =
-            at_data_batch(t, d, (at_batch_args){.rows = ROWS, .length = CONTEXT, .step = step});
-        at_backward(t, loss_of(t, m, b));
+        at_batch b = batch(t, d, ATTIC_TRAIN, track ? ROWS : NAME_ROWS, step);
+        at_backward(t, loss_of(t, m, b, ATTIC_MEAN));
         move(t, step);
         at_rewind(t, mark);
         spent += cpu_seconds() - began;
@@ -163,7 +197,7 @@ int main(int argc, char **argv)
     }
     const double loss = held_out(t, m, d);
     if (at_ok(t))
-        printf("%d\t%d\t%.5f\t%.2f\t%td\t%d\n", seed, steps, loss, spent, at_model_params(m),
+        printf("%d\t%d\t%.5f\t%.3f\t%td\t%d\n", seed, steps, loss, spent, at_model_params(m),
                threads);
     else
         fprintf(stderr, "board: %s\n", at_error(t));

@@ -32,6 +32,10 @@ bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|tor
 	@for b in $(bench_run); do \
 	    $$b $(bench_args) $(if $(BEFORE),--before $(BEFORE)/bench/$${b##*/}) || exit 1; done
 
+speedrun: $(B)/bench/board ## the board: core-seconds to a loss, by recipe (docs/board.md); ONLY="text_record names_*" SEEDS=10 THREADS=2
+# AGAIN=1 measures what is there again, WRITE=1 puts the tables into docs/board.md
+	@ONLY='$(ONLY)' SEEDS='$(SEEDS)' THREADS='$(THREADS)' sh scripts/board.sh $< $(if $(AGAIN),again,$(if $(WRITE),write))
+
 performance: $(B)/bench/pictures ## put what make bench measured into docs/performance.md and its pictures
 	@sh scripts/performance.sh $(B)/results docs/performance.md
 	@$< $(B)/results docs/images
@@ -39,7 +43,8 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 check-benches: benches ## run the small rows of every benchmark once: do they still work?  Does `make performance` fill a page?
 	@sh scripts/check-performance.sh
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
+	@sh scripts/board.sh $(B)/bench/board smoke
 	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
 	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
 	        { echo "bench_gemm takes --threads '$$n'"; exit 1; }; done
-.PHONY: gpt microgpt-time patterns lora graph bench performance check-benches
+.PHONY: speedrun gpt microgpt-time patterns lora graph bench performance check-benches

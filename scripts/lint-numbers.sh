@@ -37,4 +37,5 @@ says README.md "some $(in_hundreds "$(grep -c '^| `' docs/pytorch.md)") names"
 # The fastest peer's time / attic's: the least and the largest of all machines and compilers.
 range=$(grep -E '^\| (square|linear), against the fastest peer' docs/notes/tuning.md | grep -oE '[0-9]+\.[0-9]+x' | sort -n)
 says docs/performance.md "$(echo "$range" | sed 's/x$//; 1!d') to $(echo "$range" | sed 's/x$//; $!d') times as fast"
+sh scripts/board.sh none check || bad=1
 exit $bad
