@@ -133,7 +133,7 @@ def run_muon(shape, **options):
     return w.reshape(-1)
 
 
-emit("golden_muon", run_muon((2, 3), lr=0.1))
+emit("golden_muon", run_muon((2, 3), lr=0.1, decay=0.2))
 emit("golden_muon_tall", run_muon((3, 2), lr=0.1, mu=0.8, decay=0.3))
 emit("golden_muon_steps", run_muon((3, 2), lr=0.1, steps=2))
 norm = np.sqrt(sum(np.sum(gradient(k, 1) ** 2) for k in start))

@@ -112,12 +112,14 @@ static at_tensor *case_muon(at_tape *t, at_tensor **in, void *args)
     const at_muon_args a = *(at_muon_args *)args;
     at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *dw = copy_of(t, in[2]);
     at_tensor *m = at_const(t, w->shape, NULL);
+    const double scale = sqrt(fmax(1, (double)w->shape.dim[1] / w->shape.dim[0]));
     for (int k = 0; k < STEPS; k++) {
         give_gradient(t, W, in[2]);
         at_muon(t, lr, a);
         m = at_add(t, at_scale(t, m, a.momentum), dw);
         at_tensor *step = at_add(t, dw, at_scale(t, m, a.momentum));
-        step = at_add(t, nearly_orthogonal(t, step, a.steps), at_scale(t, w, a.weight_decay));
+        step = at_scale(t, nearly_orthogonal(t, step, a.steps), scale);
+        step = at_add(t, step, at_scale(t, w, a.weight_decay));
         w = at_sub(t, w, at_scale(t, step, lr));
     }
     return times_difference(t, in[0], W, w);
@@ -162,5 +164,8 @@ const at_case at_cases_zero[] = {
     ROW("muon", "[2,2] [2,2] [2,2]", case_muon,
         .ctx = (&(at_muon_args){.momentum = 0.9, .weight_decay = 0.2, .steps = 2}),
         .note = "weight decay"),
+    ROW("muon", "[1,4] [1,4] [1,4]", case_muon,
+        .ctx = (&(at_muon_args){.momentum = 0.5, .weight_decay = 0.25, .steps = 1}),
+        .note = "wide, weight decay"),
     STEP("ema", case_ema, NULL, "of two, exchanged"),
     {0}};
