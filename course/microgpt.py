@@ -1,12 +1,12 @@
 """microgpt.py -- examples/microgpt.c once more, in plain Python: numbers one at a time, no library.
 
-    python3 course/microgpt.py                                       1000 names, as long as a cup of tea
-    python3 course/microgpt.py --steps 20 --start w.safetensors      the first weights of the C program
+    python3 course/microgpt.py                                    1000 names, some minutes
+    python3 course/microgpt.py --steps 20 --start w.safetensors   the first weights of the C program
 
-A Value is a number that remembers what it was made of, and by which derivatives: `backward` walks from
-the loss to the weights, and adds up along all ways that lead there.  The model, the names and the
-optimizer are those of examples/microgpt.c, where `--save w.safetensors` writes the first weights; begun
-with these, the losses agree in all digits but the last ones.
+A Value is a number that remembers what it was made of, and by which derivatives: `backward` walks
+from the loss to the weights, and adds up along all ways that lead there.  The model, the names and
+the optimizer are those of examples/microgpt.c, where `--save w.safetensors` writes the first
+weights; begun with these, the losses agree in all digits that are printed.
 """
 import argparse
 import json

@@ -5,9 +5,9 @@
  *     make run-microgpt ARGS=--check            are its gradients right?
  *     make run-microgpt ARGS="--save w.safetensors"     the first weights, for course/microgpt.py
  *
- * The model is that of Karpathy's microgpt (2026): one block, width 16, 4 heads, at most 16 letters,
- * rms norm without gains, relu, no bias, a head of its own; Adam with 0.85 and 0.99, and a learning
- * rate that falls from 0.01 to 0.  A name is read with the letter 0 in front of it and behind.
+ * The model is that of Karpathy's microgpt (2026): one block, width 16, 4 heads, at most 16
+ * letters, rms norm without gains, relu, no bias, a head of its own; Adam with 0.85 and 0.99, and a
+ * learning rate that falls from 0.01 to 0.  A name is read with the letter 0 in front of it and behind.
  *
  *     x0 = norm(wte[ids] + wpe[0..T-1])                            [T,16]
  *     x1 = x0 + attention(norm(x0) Wq, norm(x0) Wk, norm(x0) Wv) Wo

@@ -24,7 +24,7 @@
 
 #define main microgpt_main
 int microgpt_main(int argc, char **argv);
-#include "microgpt.c"
+#include "microgpt.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 
 enum { STEPS = 200, SHORT = 20, ROWS = 4, LENGTH = 24, NARROW = 32, WIDE = 256, DECIMALS = 10000 };

@@ -8,7 +8,7 @@
 
 #define main microgpt_main
 int microgpt_main(int argc, char **argv);
-#include "microgpt.c"
+#include "microgpt.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 
 extern const at_case at_cases_models[];
