@@ -347,17 +347,20 @@ static bool muon(at_tape *t, double lr, at_muon_args args)
                "muon: of the %d parameters of the tape none that is meant is a matrix: at_adamw "
                "moves the others",
                at_param_count(t));
+    const size_t real = at_dtype_size(at_real(t));
+    at_workspace w = {.slots = at_thread_count()};
     ptrdiff_t most = 0;
     for (int i = 0; i < job.n; i++) {
         optim_move *m = &job.move[i];
-        const int *dim = m->x->shape.dim;
-        const ptrdiff_t memory = at_orthogonal_memory(dim[0], dim[1]);
+        const int R = m->x->shape.dim[0], C = m->x->shape.dim[1];
+        const ptrdiff_t memory = at_orthogonal_memory(R, C);
+        const size_t copies = at_gemm_workspace(R, C, R < C ? R : C, AT_GEMM_COLUMNS, real);
         m->m = at_param_state(t, m->x, "muon_m");
         if (memory > most) most = memory;
+        if (copies > w.size) w.size = copies;
     }
-    at_workspace w = {.size = AT_GEMM_WORKSPACE, .slots = at_thread_count()};
     w.p = at_step_alloc(t, w.size * (size_t)w.slots);
-    void *memory = at_step_alloc(t, (size_t)most * at_dtype_size(at_real(t)));
+    void *memory = at_step_alloc(t, (size_t)most * real);
     if (!at_ok(t)) return false;
 
     job.run = AT_OF_REAL(at_real(t), look_ahead_block);

@@ -466,6 +466,9 @@ START_TEST(a_step_of_muon_has_the_length_lr_in_every_direction)
         at_tensor *y = at_param(t, "y", at_shape_of(2, 2), at_ones());
         ck_assert(pull(t, y, (double[4]){0}) && at_muon(t, 0.5, (at_muon_args){0}));
         assert_values(y, ((double[]){1, 1, 1, 1}), 0); /* no gradient, no step */
+        at_tensor *none = at_param(t, "none", at_shape_of(0, 3), at_zeros());
+        ck_assert(at_backward_from(t, none, at_const(t, none->shape, NULL)));
+        ck_assert(at_muon(t, 0.5, (at_muon_args){0}) && !none->grad);
     }
 }
 END_TEST
