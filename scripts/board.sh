@@ -61,10 +61,10 @@ table() {
         target = sum[baseline] / n[baseline]
         for (r in n) {
             mean = sum[r] / n[r]
-            spread = n[r] > 1 ? sqrt((square[r] - n[r] * mean * mean) / (n[r] - 1)) : 0
+            spread = n[r] > 1 ? sprintf(" ± %.4f", sqrt((square[r] - n[r] * mean * mean) / (n[r] - 1))) : ""
             share = seconds[r] / n[r] / (seconds[baseline] / n[baseline])
-            reached = r == baseline ? "the target" : mean <= target ? "yes" : "no"
-            printf "%d %.5f\t| `%s` | %s | %d | %d | %.4f ± %.4f | %s | %.3g | %.2f | %d |\n", reached == "no", \
+            reached = r == baseline ? "the target" : mean > target ? "no" : n[r] < 10 || n[baseline] < 10 ? "so far" : "yes"
+            printf "%d %.5f\t| `%s` | %s | %d | %d | %.4f%s | %s | %.3g | %.2f | %d |\n", reached == "no", \
                 reached == "no" ? mean : share, r, what[r], steps[r], n[r], mean, spread, reached, \
                 seconds[r] / n[r], share, size[r]
         }
