@@ -284,7 +284,7 @@ at_batch_args._fields_ = [("split", c_int), ("rows", c_int), ("length", c_int), 
 at_batch_0._fields_ = [("ids", POINTER(at_tensor)), ("x", POINTER(at_tensor))]
 at_batch._anonymous_ = ['_at_batch_0']
 at_batch._fields_ = [("_at_batch_0", at_batch_0), ("target", POINTER(at_tensor)), ("lengths", POINTER(at_tensor)),
-    ("segments", POINTER(at_tensor)), ("positions", POINTER(at_tensor))]
+    ("segments", POINTER(at_tensor)), ("positions", POINTER(at_tensor)), ("share", c_double)]
 at_eval_args._fields_ = [("split", c_int), ("batches", c_int), ("rows", c_int), ("length", c_int)]
 at_generate_args._fields_ = [("prompt", c_char_p), ("ids", POINTER(c_int32)), ("n_ids", c_int), ("n", c_int),
     ("temperature", c_double), ("top_k", c_int), ("top_p", c_double), ("stop", POINTER(c_int32)), ("n_stop", c_int),

@@ -179,10 +179,12 @@ typedef struct {
     at_batch_args args;
     ptrdiff_t n, W;  /* of the split: elements, windows of an epoch; if packed, both are its rows */
     ptrdiff_t *item; /* of arrays and sequences: which row or sequence of all row b is */
+    const at_packing *packed; /* if packed: the rows */
 } batch_request;
 
-/* Where window b of the batch begins: an element of the split. */
-static ptrdiff_t batch_element(const batch_request *r, int b)
+/* Where window b of the batch begins: an element of the split.  (b may be one of the micro-batches
+ * behind this one, or below 0.) */
+static ptrdiff_t batch_element(const batch_request *r, int64_t b)
 {
     const at_batch_args a = r->args;
     int64_t g = (a.step * (a.micros ? a.micros : 1) + a.micro) * a.rows + b;
@@ -197,6 +199,53 @@ static ptrdiff_t batch_element(const batch_request *r, int b)
     if (!is_flat(r->d)) return w;
     double begin = at_random_unit(s, (uint64_t)1 << 48) * (double)r->n; /* none of permuted's */
     return ((ptrdiff_t)begin + w * a.length) % r->n;
+}
+
+/* How many targets of row b are not -1. */
+typedef ptrdiff_t target_count(const batch_request *r, int64_t b);
+
+/* at_batch.share; without a count all rows have as many targets. */
+static double share_of(const batch_request *r, target_count *count)
+{
+    const at_batch_args a = r->args;
+    const int64_t micros = a.micros ? a.micros : 1, first = -(int64_t)a.micro * a.rows;
+    double own = 0, all = 0;
+    for (int64_t b = first; count && micros > 1 && b < first + micros * a.rows; b++) {
+        const ptrdiff_t n = count(r, b);
+        all += (double)n;
+        if (b >= 0 && b < a.rows) own += (double)n;
+    }
+    return all > 0 ? own / all : 1.0 / (double)micros;
+}
+
+static ptrdiff_t sequence_targets(const batch_request *r, int64_t b)
+{
+    const ptrdiff_t i = place_of_element(r->d, r->args.split, batch_element(r, b));
+    const ptrdiff_t n = r->d->start[i + 1] - r->d->start[i] - 1, T = r->args.length;
+    return T > 0 && n > T ? T : n;
+}
+
+/* All ids of a row but the last ones of sequences. */
+static ptrdiff_t packed_targets(const batch_request *r, int64_t b)
+{
+    const ptrdiff_t row = batch_element(r, b), *start = r->d->start;
+    ptrdiff_t n = 0;
+    for (ptrdiff_t k = r->packed->first[row]; k < r->packed->first[row + 1]; k++) {
+        const at_fragment f = r->packed->fragment[k];
+        const ptrdiff_t left = start[f.document + 1] - start[f.document] - f.begin - 1;
+        n += left < r->packed->length ? left : r->packed->length;
+    }
+    return n;
+}
+
+static ptrdiff_t array_targets(const batch_request *r, int64_t b)
+{
+    const data_array *y = &r->d->y;
+    const ptrdiff_t i = place_of_element(r->d, r->args.split, batch_element(r, b));
+    ptrdiff_t n = 0;
+    for (ptrdiff_t k = i * y->row; k < (i + 1) * y->row; k++)
+        n += at_fetch(y->dtype, y->data, k) != -1;
+    return n;
 }
 
 /* Which rows or sequences the batch has.  False after a sticky error. */
@@ -287,6 +336,8 @@ static bool fill_packed(at_tape *t, batch_request *r, at_batch *batch)
     if (!r->d->pack && !pack_split(t, r->d, a.split, a.length, &here, at_step_alloc)) return false;
     const int rows = a.rows, T = p->length;
     r->n = r->W = p->n;
+    r->packed = p;
+    batch->share = share_of(r, packed_targets);
     batch->ids = at_ints(t, at_shape_of(rows, T), NULL);
     batch->target = at_ints(t, at_shape_of(rows, T), NULL);
     batch->segments = at_ints(t, at_shape_of(rows, T), NULL);
@@ -346,6 +397,8 @@ static bool batch_is_possible(at_tape *t, const batch_request *r)
     AT_REQUIRE(t, r->W > 0, "data: windows of %d ids and the one that follows, but %s has only %td",
                a.length, name, r->n);
     int64_t micros = a.micros ? a.micros : 1;
+    AT_REQUIRE(t, micros <= 1 << 12, "data: micros is %d, but must be 0 (for 1) .. %d", a.micros,
+               1 << 12);
     AT_REQUIRE(t, a.micro >= 0 && a.micro < micros,
                "data: micro-batch %d of %" PRId64 ", but they are counted from 0", a.micro, micros);
     AT_REQUIRE(t, a.step >= 0 && a.step < INT64_MAX / (micros * a.rows) - 1,
@@ -357,13 +410,19 @@ static bool batch_is_possible(at_tape *t, const batch_request *r)
 static bool fill_batch(at_tape *t, const at_data *d, at_batch_args a, at_batch *batch)
 {
     AT_REQUIRE(t, d, "data: the data is NULL");
-    batch_request r = {d, a, at_data_count(d, a.split), at_data_windows(d, a.split, a.length),
-                       NULL};
+    batch_request r = {.d = d,
+                       .args = a,
+                       .n = at_data_count(d, a.split),
+                       .W = at_data_windows(d, a.split, a.length)};
     if (!batch_is_possible(t, &r)) return false;
+    batch->share = share_of(&r, NULL);
     if (is_flat(d)) return fill_windows(t, &r, batch);
     if (d->pack || a.pack) return fill_packed(t, &r, batch);
     if (!choose_items(t, &r)) return false;
-    if (d->kind == DATA_SEQUENCES) return fill_sequences(t, &r, batch);
+    const bool sequences = d->kind == DATA_SEQUENCES, reals = at_is_real(d->y.dtype);
+    if (sequences || !reals)
+        batch->share = share_of(&r, sequences ? sequence_targets : array_targets);
+    if (sequences) return fill_sequences(t, &r, batch);
     batch->x = drawn_rows(t, &r, &d->x);
     batch->target = drawn_rows(t, &r, &d->y);
     return at_ok(t);

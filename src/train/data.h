@@ -111,6 +111,15 @@ typedef struct {
     at_tensor *target;  /* [rows,length], each the id that follows; of arrays: y [rows,...] */
     at_tensor *lengths; /* of sequences: i32 [rows], ids that are no padding; else NULL */
     at_tensor *segments, *positions; /* of packed sequences: i32 [rows,length]; else NULL */
+
+    /* How much of its step this micro-batch is: its targets that are not -1, by those of all micros
+     * together.  1 / micros where all have as many, as windows do, and where targets are real
+     * numbers; or where none counts.  With loss_m, the mean over the targets of micro-batch m,
+     *
+     *     sum_m share_m loss_m  =  the mean over all targets of the step,
+     *
+     * and so are the gradients that add up: at_backward(t, at_scale(t, loss, batch.share)). */
+    double share;
 } at_batch;
 
 /* In step memory of t.  Of sequences: ids [rows,T] are cut to `length`, or padded to it with 0; to

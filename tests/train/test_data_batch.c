@@ -85,6 +85,98 @@ START_TEST(micro_batches_are_the_rows_of_one_batch)
 }
 END_TEST
 
+/* Sequences of 2 to 13 ids as data. */
+static at_data *uneven(at_tape *t, int pack)
+{
+    int32_t ids[400];
+    int length[40], n = 0;
+    for (int i = 0; i < 40; i++) {
+        length[i] = 2 + i * 7 % 12;
+        for (int k = 0; k < length[i]; k++) ids[n++] = (i * 5 + k * k) % 11;
+    }
+    return at_data_sequences(t, ids, length, 40, (at_data_args){.vocab = 11, .pack = pack});
+}
+
+/* Classes 0 to 10 for rows of two reals; of some rows the target is -1, which does not count. */
+static at_data *partly_labelled(at_tape *t)
+{
+    at_tensor *x = at_random(t, at_shape_of(40, 2), at_normal(1));
+    at_tensor *y = at_ints(t, at_shape_of(40), NULL);
+    for (int i = 0; i < 40; i++) ((int32_t *)y->data)[i] = i % 3 ? i % 11 : -1;
+    return at_data_arrays(t, x, y, (at_data_args){0});
+}
+
+/* The mean loss of a batch under a table of logits E [11,11], or of reals under one linear map. */
+static at_tensor *loss_of(at_tape *t, at_batch b)
+{
+    at_tensor *E = at_find_param(t, "E"), *A = at_find_param(t, "A");
+    at_tensor *logits = at_is_real(b.x->dtype) ? at_matmul(t, b.x, A) : at_embedding(t, E, b.ids);
+    return at_cross_entropy(t, logits, b.target,
+                            (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
+}
+
+/* The gradients of all parameters, behind each other, of one step in so many micro-batches. */
+static double step_gradients(at_tape *t, const at_data *d, at_batch_args args, double out[143])
+{
+    at_run_args run = {.steps = 1, .quiet = true, .micros = args.micros};
+    at_run *r = at_run_open(t, NULL, run);
+    double loss = 0, shares = 0;
+    ck_assert(at_run_next(r));
+    while (at_run_next_micro(r)) {
+        args.micro = at_run_micro(r);
+        at_batch b = at_data_batch(t, d, args);
+        at_tensor *share = at_scale(t, loss_of(t, b), b.share);
+        at_backward(t, share);
+        loss += at_item(share);
+        shares += b.share;
+    }
+    ck_assert_double_eq_tol(shares, 1, 1e-15);
+    for (int i = 0; i < 121; i++) out[i] = at_grad_element(at_find_param(t, "E"), i);
+    for (int i = 0; i < 22; i++) out[121 + i] = at_grad_element(at_find_param(t, "A"), i);
+    at_zero_grads(t);
+    ck_assert_int_eq(at_run_close(r), 0);
+    return loss;
+}
+
+START_TEST(micro_batches_with_their_shares_are_one_batch_of_all_rows)
+{
+    for (int kind = 0; kind < 5; kind++) {
+        at_tape *t = at_open(ATTIC_F64, 1);
+        at_param(t, "E", at_shape_of(11, 11), at_normal(1));
+        at_param(t, "A", at_shape_of(2, 11), at_normal(1));
+        at_data *d = kind == 4 ? partly_labelled(t) : uneven(t, kind == 2 ? 16 : 0);
+        at_batch_args one = {.rows = 12, .step = 3, .micros = 1};
+        one.length = kind == 1 ? 6 : kind == 3 ? 16 : 0; /* cut to 6; packed when asked for */
+        one.pack = kind == 3;
+        double whole[143], parts[143], loss = step_gradients(t, d, one, whole);
+        for (int micros = 2; micros <= 6; micros++) {
+            at_batch_args some = one;
+            if (12 % micros) continue;
+            some.rows = 12 / micros;
+            some.micros = micros;
+            ck_assert_double_eq_tol(step_gradients(t, d, some, parts), loss, 1e-12);
+            for (int i = 0; i < 143; i++) ck_assert_double_eq_tol(parts[i], whole[i], 1e-12);
+        }
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(a_share_is_one_by_the_micro_batches_where_all_have_as_many_targets)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_data *d = counting(t, 3000, 0);
+    at_batch_args at = {.rows = 2, .length = 8, .step = 5};
+    ck_assert(at_data_batch(t, d, at).share == 1);
+    for (at.micros = 3; at.micro < 3; at.micro++)
+        ck_assert(at_data_batch(t, d, at).share == 1.0 / 3);
+    at.micros = 4097;
+    ck_assert(!at_data_batch(t, d, at).ids);
+    ck_assert_str_eq(at_error(t), "data: micros is 4097, but must be 0 (for 1) .. 4096");
+    at_close(t);
+}
+END_TEST
+
 START_TEST(targets_are_the_ids_that_follow)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -174,7 +266,9 @@ END_TEST
 
 SUITE(train_data_batch, an_epoch_visits_every_window_once_and_the_next_one_in_another_order,
       an_order_is_a_permutation_for_every_number_of_rows, a_batch_depends_on_its_arguments_alone,
-      micro_batches_are_the_rows_of_one_batch, targets_are_the_ids_that_follow,
-      windows_that_are_spread_do_not_depend_on_the_seed,
+      micro_batches_are_the_rows_of_one_batch,
+      micro_batches_with_their_shares_are_one_batch_of_all_rows,
+      a_share_is_one_by_the_micro_batches_where_all_have_as_many_targets,
+      targets_are_the_ids_that_follow, windows_that_are_spread_do_not_depend_on_the_seed,
       sequences_are_padded_and_say_how_long_they_are, two_data_of_one_seed_are_drawn_side_by_side,
       rows_meet_their_labels_on_any_tape)
