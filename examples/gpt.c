@@ -163,7 +163,7 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
     at_mark mark = at_mark_here(t);
     for (; at_run_next_micro(r); which.micro++) {
         at_batch b = at_data_batch(t, d, which);
-        at_tensor *share = at_scale(t, loss_of(t, m, b.ids, b.target), 1.0 / micros);
+        at_tensor *share = at_scale(t, loss_of(t, m, b.ids, b.target), b.share);
         at_backward(t, share);
         at_run_log(r, "loss", micros * at_item(share));
         at_rewind(t, mark); /* gradients of parameters stay: a step needs memory for one of these */
@@ -242,9 +242,15 @@ static void info(at_tape *t, char *const *files, int n_files)
     double mib = 1 << 20, params = (double)at_model_params(m) * sizeof(float) / mib;
     printf("model       %s\nparameters  %td, %.1f MiB\n", at_model_text(t, m->config),
            at_model_params(m), params);
-    printf("memory      %.1f MiB: parameters, their gradients and AdamW's two moments of each\n"
-           "            %.1f MiB: all else in a micro-batch of %d x %d tokens\n",
-           4 * params, (double)at_memory_of(t).step_peak / mib, rows, T);
+    int sums = 1; /* of the gradients of micro-batches that are held at once: train/run.h */
+    for (int M = micros; M > 1; M /= 2) sums++;
+    printf("memory      %.1f MiB: parameters, their gradients%s and AdamW's two moments of each\n",
+           (3 + sums) * params, sums > 1 ? " in several sums" : "");
+    if (sums > 1)
+        printf("            %.1f MiB of these: %d sums of gradients, as %d micro-batches need\n",
+               sums * params, sums, micros);
+    printf("            %.1f MiB: all else in a micro-batch of %d x %d tokens\n",
+           (double)at_memory_of(t).step_peak / mib, rows, T);
     printf("FLOP        %.2f million per token forward, %.2f million with backward\n",
            at_model_flop(m, T) / 1e6, 3 * at_model_flop(m, T) / 1e6);
 }

@@ -26,7 +26,7 @@ ops/map.h typedef float REAL;
 plot/picture.h extern const char *const token[8]; extern FILE *f;
 tensor/compare.h extern at_tensor *mine;
 train/model.h extern at_model *m; extern at_tensor *logits, *prompt, *next;
-train/run.h extern at_adamw_args args; extern double held_out_loss, micros; extern at_run *r;
+train/run.h extern at_adamw_args args; extern double held_out_loss, micros; extern at_run *r; extern at_batch batch;
 END_OF_DECLARATIONS
 
 for face in attic attic_train attic_plot attic_op; do

@@ -150,6 +150,10 @@ AT_API void at_grad_pass(at_node *n, int i);
  * where dy is: so it is if dy's memory is to be reused anyway. */
 AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 
+/* What all of these do, for a tensor x that wants a gradient: adds dy, as large as x, to it.  The
+ * first may become an alias of dy.  False: no memory. */
+bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
+
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
  * in at_for(..., n->slots, ...), 0 outside of it.  NULL if there is no such slot. */
 AT_API void *at_scratch(const at_node *n, int slot);

@@ -116,8 +116,6 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
     return x->base ? x->base : (at_tensor *)x;
 }
 
-/* Adds dy to the gradient of x, which may become an alias if it is the first.  False: no memory. */
-bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 /* Puts the memory of n's outputs and their gradients into the free list; of the loss only the
  * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);

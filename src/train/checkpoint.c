@@ -20,8 +20,9 @@
 #include "train/lora.h"
 #include "train/position.h"
 
-enum { OWN_METADATA = 13, VALUE_SIZE = 1024 };
+enum { OWN_METADATA = 14, VALUE_SIZE = 1024 };
 static const char checkpoint_version[] = "checkpoint 3", parts_version[] = "parameters 1";
+static const char tree_text[] = "a tree"; /* gradients.h */
 static const char state_prefix[] = "optim/", description_prefix[] = "describe/";
 
 /* What is written: tensors, their names, metadata. */
@@ -299,6 +300,7 @@ static void add_position(at_tape *t, file_contents *f, const at_position *p)
     add_value(t, f, "seed", "%" PRIu64, at_seed(t));
     add_value(t, f, "dtype", "%s", at_dtype_text(at_real(t)));
     add_value(t, f, "micro-batches", "%d", p->micros);
+    if (p->micros > 1) add_metadata(f, "gradients", tree_text);
     add_value(t, f, "step", "%d", p->step);
     add_value(t, f, "draws", "%" PRIu64, *at_draw_count(t));
     add_value(t, f, "skipped", "%d %d", p->skipped, p->bad);
@@ -455,6 +457,8 @@ static bool file_matches(at_tape *t, const at_tensors *file, const char *path, c
                    at_dtype_text(at_real(t))) &&
            is_same(t, path, "the number of micro-batches",
                    at_tensors_metadata(file, "micro-batches"), micros) &&
+           (p->micros == 1 || is_same(t, path, "the sum of the micro-batches' gradients",
+                                      at_tensors_metadata(file, "gradients"), tree_text)) &&
            descriptions_are_same(t, file, path) && tensors_are_same(t, file, path);
 }
 

@@ -29,6 +29,7 @@
 #include "tensor/decimal.h"
 #include "train/checkpoint.h"
 #include "train/csv.h"
+#include "train/gradients.h"
 #include "train/position.h"
 
 typedef enum {
@@ -67,7 +68,9 @@ struct at_run {
     at_csv log;
 
     bool in_step, is_bad, has_held, over, finished, diverged, unsaved, log_fails, save_fails;
-    int micro; /* -1 before at_run_next_micro */
+    int micro;              /* -1 before at_run_next_micro, */
+    bool summed;            /* and all of them are done */
+    at_gradients gradients; /* of a step with several */
     double held;
     at_progress progress;
 };
@@ -356,6 +359,8 @@ static bool open_folder(at_run *r)
 static bool begin_run(at_run *r, const char *folder)
 {
     if (!check_run(r, folder) || (folder && !name_files(r, folder))) return false;
+    if (r->args.micros > 1 && !at_gradients_open(&r->gradients, r->t, &r->home, r->args.micros))
+        return false;
     open_run = r;
     at_note_signals(true);
     r->opened_ns = at_now_ns();
@@ -433,6 +438,10 @@ static bool end_step(at_run *r)
     AT_REQUIRE(r->t, at_param_count(r->t) == r->n_params,
                "run: parameter \"%s\" was made after at_run_open",
                at_shown(at_param_at(r->t, r->n_params)->name, -1));
+    AT_REQUIRE(r->t, r->summed || r->is_bad || r->micro < 0 || r->args.micros == 1,
+               "run: step %d was left at micro-batch %d of %d; their gradients are a sum when "
+               "at_run_next_micro has returned false",
+               p->step, r->micro, r->args.micros);
     p->step++;
     p->skipped += r->is_bad;
     p->bad = r->is_bad ? p->bad + 1 : 0;
@@ -468,7 +477,8 @@ static bool next_step(at_run *r)
     at_skip_step(r->t, false);
     r->in_step = true;
     r->micro = -1;
-    r->has_held = false;
+    r->summed = r->has_held = false;
+    at_gradients_begin(&r->gradients);
     at_csv_begin(&r->log);
     return at_draws_set(r->t, r->at.step, 0);
 }
@@ -495,8 +505,12 @@ bool at_run_every(const at_run *r, int n)
 
 bool at_run_next_micro(at_run *r)
 {
-    if (!r || !r->in_step || r->is_bad || r->micro + 1 >= r->args.micros) return false;
-    return at_draws_set(r->t, r->at.step, ++r->micro);
+    if (!r || !r->in_step || r->is_bad || r->summed) return false;
+    const bool several = r->args.micros > 1;
+    if (several && r->micro >= 0 && !at_gradients_take(&r->gradients)) return false;
+    if (r->micro + 1 < r->args.micros) return at_draws_set(r->t, r->at.step, ++r->micro);
+    r->summed = !several || at_gradients_give(&r->gradients);
+    return false;
 }
 
 int at_run_micro(const at_run *r)

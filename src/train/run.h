@@ -96,9 +96,21 @@ AT_API bool at_run_every(const at_run *r, int n);
  *
  *     while (at_run_next_micro(r)) {
  *         ...                                       batch at_run_micro(r) of args.micros
- *         at_backward(t, at_scale(t, loss, 1.0 / micros));
- *         at_run_log(r, "loss", at_item(loss));     the mean of all of them is logged
+ *         at_tensor *share = at_scale(t, loss, batch.share);
+ *         at_backward(t, share);
+ *         at_run_log(r, "loss", micros * at_item(share));   the mean of all of them is logged
  *     }
+ *
+ * (batch.share: data.h; 1 / micros where all have as many targets.)  Each micro-batch is received
+ * from zero, and their gradients are added in a binary tree over their numbers: of 8
+ *
+ *     ((g0 + g1) + (g2 + g3)) + ((g4 + g5) + (g6 + g7))
+ *
+ * and where micros is no power of two, 6 say, two sums of as many side by side become one as soon
+ * as both are there, and what is left is added from the smallest up: ((g0 + g1) + (g2 + g3)) +
+ * (g4 + g5).  So the bits of the sum follow from micros alone.  The sum is there, as the gradients
+ * of the parameters, when at_run_next_micro has returned false; to leave the loop before is an
+ * error of at_run_next.  floor(log2 micros) + 1 buffers of all gradients are held.
  *
  * Only needed where args.micros > 1. */
 AT_API bool at_run_next_micro(at_run *r);
