@@ -163,6 +163,7 @@ class at_generate_args(Structure): pass
 class at_lora_args(Structure): pass
 class at_terminal(Structure): pass
 class at_progress(Structure): pass
+class at_run_peers(Structure): pass
 class at_run_args(Structure): pass
 class at_sample_args(Structure): pass
 at_stream._fields_ = [("seed", c_uint64), ("draw", c_uint64)]
@@ -295,9 +296,12 @@ at_terminal._fields_ = [("columns", c_int), ("is_terminal", c_bool), ("unicode",
 at_progress._fields_ = [("out", c_void_p), ("what", c_char_p), ("total", c_ssize_t), ("done", c_ssize_t),
     ("before", c_ssize_t), ("clock", CFUNCTYPE(c_double)), ("started", c_double), ("drawn", c_double),
     ("written", c_ssize_t), ("as", at_terminal), ("text", c_char * 120)]
+at_run_peers._fields_ = [("rank", c_int), ("count", c_int), ("self", c_void_p), ("gather", CFUNCTYPE(c_bool,
+    c_void_p, c_void_p, c_size_t, c_void_p)), ("share", CFUNCTYPE(c_bool, c_void_p, c_int, c_void_p, c_size_t)),
+    ("swap", CFUNCTYPE(c_bool, c_void_p, c_int, c_void_p, c_size_t, c_void_p, c_size_t))]
 at_run_args._fields_ = [("steps", c_int), ("save_every", c_int), ("log_every", c_int), ("micros", c_int),
     ("max_bad", c_int), ("patience", c_int), ("per_step", c_double), ("fresh", c_bool), ("quiet", c_bool),
-    ("out", c_void_p), ("other_arithmetic", c_bool)]
+    ("out", c_void_p), ("other_arithmetic", c_bool), ("peers", POINTER(at_run_peers))]
 at_sample_args._fields_ = [("temperature", c_double), ("top_k", c_int), ("top_p", c_double)]
 FUNCTIONS = {  # the result, then the arguments
     "at_arithmetic": (c_char_p,),

@@ -351,9 +351,7 @@ static const char *item_around(const char *text, size_t at)
     return at_shown(text + from, (ptrdiff_t)(to - from));
 }
 
-/* `what` must be the same in the file and here; NULL: it is absent. */
-static bool is_same(at_tape *t, const char *path, const char *what, const char *there,
-                    const char *here)
+bool at_same_text(const char *there, const char *here, const char **a, const char **b)
 {
     if (there && here && strcmp(there, here) == 0) return true;
     size_t at = 0;
@@ -362,12 +360,23 @@ static bool is_same(at_tape *t, const char *path, const char *what, const char *
     bool there_ends = there && here && !there[at] && (ends_item(here + at) || here[at] == ' ');
     bool here_ends = there && here && !here[at] && (ends_item(there + at) || there[at] == ' ');
     at += there_ends || here_ends;
-    const char *a = there_ends || !there ? "absent" : item_around(there, at);
-    const char *b = here_ends || !here ? "absent" : item_around(here, at);
-    return at_fail(t, ATTIC_USER_ERROR,
+    *a = there_ends || !there ? "absent" : item_around(there, at);
+    *b = here_ends || !here ? "absent" : item_around(here, at);
+    if (!**a) *a = "\"\"";
+    if (!**b) *b = "\"\"";
+    return false;
+}
+
+/* `what` must be the same in the file and here; NULL: it is absent. */
+static bool is_same(at_tape *t, const char *path, const char *what, const char *there,
+                    const char *here)
+{
+    const char *a, *b;
+    return at_same_text(there, here, &a, &b) ||
+           at_fail(t, ATTIC_USER_ERROR,
                    "%s: %s is %s there, but %s here: a run goes on only with what it began with "
                    "(fresh begins anew and removes what is there)",
-                   path, what, *a ? a : "\"\"", *b ? b : "\"\"");
+                   path, what, a, b);
 }
 
 static bool descriptions_are_same(at_tape *t, const at_tensors *file, const char *path)
@@ -390,23 +399,32 @@ static bool descriptions_are_same(at_tape *t, const at_tensors *file, const char
     return true;
 }
 
-/* The parameter whose state is stored as "optim/W:adam_m", and "adam_m" in *what; NULL if there is
- * none.  Names may contain colons. */
+/* The parameter whose state is "W:adam_m", and "adam_m" in *what; NULL if there is none.  Names may
+ * contain colons. */
 static at_tensor *param_of_state(at_tape *t, const char *name, const char **what)
 {
-    const char *copy = step_text(t, name + strlen(state_prefix), "", "");
+    const char *copy = step_text(t, name, "", "");
     for (char *colon; copy && (colon = strrchr(copy, ':')); *colon = 0) {
         *colon = 0;
-        *what = name + strlen(state_prefix) + (colon + 1 - copy);
+        *what = name + (colon + 1 - copy);
         at_tensor *param = at_find_param(t, copy);
         if (param) return param;
     }
     return NULL;
 }
 
-static bool is_state(const char *name)
+at_tensor *at_state_of_name(at_tape *t, const char *name, at_shape shape)
 {
-    return strncmp(name, state_prefix, strlen(state_prefix)) == 0;
+    const char *what = NULL;
+    at_tensor *param = param_of_state(t, name, &what);
+    return param ? at_param_state_of(t, param, what, shape) : NULL;
+}
+
+/* The state that is stored under this name; NULL if it is no state's. */
+static const char *state_in_file(const char *name)
+{
+    const size_t prefix = strlen(state_prefix);
+    return strncmp(name, state_prefix, prefix) == 0 ? name + prefix : NULL;
 }
 
 static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *path)
@@ -426,7 +444,8 @@ static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *pat
         const char *name = at_tensors_name(file, i), *state;
         if (!name) return false;
         snprintf(what, sizeof what, "the shape of \"%s\"", at_shown(name, -1));
-        bool known = at_find_param(t, name) || (is_state(name) && param_of_state(t, name, &state));
+        const char *of_state = state_in_file(name);
+        bool known = at_find_param(t, name) || (of_state && param_of_state(t, of_state, &state));
         if (!known && !is_same(t, path, what, at_shape_text(at_tensors_shape(file, i)), NULL))
             return false;
     }
@@ -495,13 +514,11 @@ static bool read_position(const at_tensors *file, at_position *p, uint64_t *draw
 static bool load_tensors(at_tape *t, const at_tensors *file)
 {
     for (int i = 0; i < at_tensors_count(file); i++) {
-        const char *name = at_tensors_name(file, i), *what = NULL;
+        const char *name = at_tensors_name(file, i);
         if (!name) return false;
         at_tensor *x = at_find_param(t, name);
-        if (!x) {
-            at_tensor *param = param_of_state(t, name, &what);
-            if (param) x = at_param_state_of(t, param, what, at_tensors_shape(file, i));
-        }
+        if (!x && state_in_file(name))
+            x = at_state_of_name(t, state_in_file(name), at_tensors_shape(file, i));
         if (!x || !at_tensors_load_into(file, name, x)) return false;
     }
     return true;

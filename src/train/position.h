@@ -24,4 +24,11 @@ bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p);
  * an error of kind ATTIC_FILE_ERROR. */
 bool at_checkpoint_load(at_tape *t, const char *path, at_position *p);
 
+/* The state of this name, "W:adam_m", made of zeros if there is none yet.  NULL after a sticky
+ * error or if no parameter is named so. */
+at_tensor *at_state_of_name(at_tape *t, const char *name, at_shape shape);
+/* Are two descriptions the same?  If not, *a and *b are the items of `there` and of `here` that
+ * differ.  NULL: absent. */
+bool at_same_text(const char *there, const char *here, const char **a, const char **b);
+
 #endif

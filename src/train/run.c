@@ -30,6 +30,7 @@
 #include "train/checkpoint.h"
 #include "train/csv.h"
 #include "train/gradients.h"
+#include "train/peers.h"
 #include "train/position.h"
 
 typedef enum {
@@ -56,7 +57,8 @@ struct at_run {
     at_run **of_tape; /* r, for the tape to find it when it is closed; NULL once r is closed */
     at_run_args args;
     const char *folder, *path[RUN_FILES];
-    FILE *lock; /* NULL in a run without a folder */
+    bool has_folder;
+    FILE *lock; /* NULL in a run without a folder, and where another process has it */
     at_position at;
     int opened_at;         /* the step at which this process opened it, */
     int64_t opened_ns;     /* the time, of at_now_ns, */
@@ -67,8 +69,12 @@ struct at_run {
 
     at_csv log;
 
+    int64_t begun_ns; /* the first step, */
+    bool exchange_said;
     bool in_step, is_bad, has_held, over, finished, diverged, unsaved, log_fails, save_fails;
-    int micro;              /* -1 before at_run_next_micro, */
+    at_peers peers;
+    int first, own;         /* the micro-batches of this process: the first of them, and how many */
+    int micro;              /* the one of these; -1 before at_run_next_micro, */
     bool summed;            /* and all of them are done */
     at_gradients gradients; /* of a step with several */
     double held;
@@ -82,6 +88,7 @@ static const at_run *open_run; /* the one of this process */
 /* (A folder's name may hold anything.) */
 AT_PRINTF(2, 3) static void say(at_run *r, const char *format, ...)
 {
+    if (r->peers.with.rank > 0) return;
     char text[4096], shown[4096];
     va_list args;
     va_start(args, format);
@@ -143,6 +150,38 @@ static bool require_place(at_run *r)
 static double seconds_so_far(const at_run *r)
 {
     return r->seconds_before + 1e-9 * (double)(at_now_ns() - r->opened_ns);
+}
+
+/* ------------------------------------------------------------------ processes ----------------- */
+
+/* Comes together with the others.  False after a sticky error, of any of them. */
+static bool meet(at_run *r, at_word word)
+{
+    word.signal = open_run == r ? at_signal_noted() : 0;
+    word.stopped = r->at.stopped;
+    word.bad = r->in_step && r->is_bad;
+    word.error = ATTIC_USER_ERROR; /* of a tape that was closed; else at_peers_meet knows it */
+    return at_peers_meet(&r->peers, r->t, word);
+}
+
+/* The signal that ends the run; 0: none.  Of several processes, what all know of. */
+static int signal_of(const at_run *r)
+{
+    if (r->peers.with.count > 1) return r->peers.heard.signal;
+    return open_run == r ? at_signal_noted() : 0;
+}
+
+/* Says once if the exchange takes more than half of the time. */
+static void warn_of_exchange(at_run *r)
+{
+    const double spent = (double)r->peers.spent_ns, all = (double)(at_now_ns() - r->begun_ns);
+    const bool enough = r->at.step >= r->opened_at + 10 && spent > 0.5 * all;
+    if (!r->peers.together || r->exchange_said || !enough) return;
+    say(r,
+        "warning: %.0f %% of the time is the exchange of gradients between %d processes; "
+        "docs/machines.md says when they are worth it",
+        100 * spent / all, r->peers.with.count);
+    r->exchange_said = true;
 }
 
 /* ------------------------------------------------------------------ log ------------------------ */
@@ -310,6 +349,34 @@ static bool take_folder(at_run *r)
     return true;
 }
 
+static bool is_power_of_two(int n)
+{
+    return n > 0 && !(n & (n - 1));
+}
+
+/* Is that a group of processes at all?  Else nobody can be told of an error. */
+static bool is_group(const at_run_peers *p)
+{
+    return p && is_power_of_two(p->count) && p->count <= AT_MAX_PEERS && p->rank >= 0 &&
+           p->rank < p->count && p->gather && p->share && p->swap;
+}
+
+static bool check_peers(at_tape *t, const at_run_args *a)
+{
+    const at_run_peers *p = a->peers;
+    AT_REQUIRE(t, p->gather && p->share && p->swap, "run: a function of the peers is NULL");
+    AT_REQUIRE(t, is_group(p),
+               "run: rank %d of %d processes; their number must be a power of two up to %d",
+               p->rank, p->count, AT_MAX_PEERS);
+    AT_REQUIRE(
+        t, p->count == 1 || (is_power_of_two(a->micros) && a->micros >= p->count),
+        "run: micros is %d, but must be a power of two of at least %d, the number of processes",
+        a->micros, p->count);
+    AT_REQUIRE(t, p->count == 1 || at_real(t) != ATTIC_DUAL,
+               "run: several processes train in f32 or f64, but the tape has dual numbers");
+    return true;
+}
+
 static bool check_run(at_run *r, const char *folder)
 {
     at_tape *t = r->t;
@@ -333,7 +400,7 @@ static bool check_run(at_run *r, const char *folder)
     AT_REQUIRE(t, a->micros > 0 && a->micros <= 1 << 12,
                "run: micros is %d, but must be 0 (for 1) .. %d", a->micros, 1 << 12);
     AT_REQUIRE(t, r->n_params > 0, "run: the tape has no parameters; make the model first");
-    return at_ok(t);
+    return at_ok(t) && (!a->peers || check_peers(t, a));
 }
 
 /* Of the data: see at_data_description. */
@@ -356,15 +423,28 @@ static bool open_folder(at_run *r)
     return save_checkpoint(r) && open_log(r);
 }
 
-static bool begin_run(at_run *r, const char *folder)
+/* What needs nothing but memory. */
+static bool prepare_run(at_run *r, const char *folder)
 {
     if (!check_run(r, folder) || (folder && !name_files(r, folder))) return false;
-    if (r->args.micros > 1 && !at_gradients_open(&r->gradients, r->t, &r->home, r->args.micros))
-        return false;
+    const int count = r->peers.with.count;
+    r->own = r->args.micros / count;
+    r->first = r->own * r->peers.with.rank;
+    return (r->own == 1 || at_gradients_open(&r->gradients, r->t, &r->home, r->own)) &&
+           (count == 1 || at_peers_reserve(&r->peers, r->t, &r->home, r->args.micros));
+}
+
+static bool begin_run(at_run *r, const char *folder)
+{
+    const bool several = r->peers.together, here = r->peers.with.rank == 0;
+    if (!prepare_run(r, folder) && !several) return false;
+    if (several && !at_peers_compare(&r->peers, r->t, &r->args, folder)) return false;
     open_run = r;
     at_note_signals(true);
     r->opened_ns = at_now_ns();
-    if (folder && !open_folder(r)) return false;
+    r->has_folder = folder;
+    if (folder && here && !open_folder(r) && !several) return false;
+    if (several && !at_peers_share_state(&r->peers, r->t, &r->at)) return false;
     r->opened_at = r->at.step;
     say_warnings(r);
     if (r->at.step > 0 && !r->args.quiet && ended_early(r))
@@ -373,7 +453,8 @@ static bool begin_run(at_run *r, const char *folder)
         say(r, "%s: %s step %d of %d", r->folder,
             r->at.step < r->args.steps ? "goes on after" : "the training is at its end,",
             r->at.step, r->args.steps);
-    r->progress = at_progress_start(r->args.quiet ? NULL : r->args.out, "training", r->args.steps);
+    r->progress =
+        at_progress_start(r->args.quiet || !here ? NULL : r->args.out, "training", r->args.steps);
     r->progress.before = r->progress.done = r->at.step;
     return true;
 }
@@ -399,12 +480,24 @@ static bool bind_to_tape(at_run *r, at_tape *t)
     return bound;
 }
 
+/* This process with the others, if there are any. */
+static at_peers peers_of(const at_run_args *args)
+{
+    at_peers p = {.with = {.count = 1}};
+    if (is_group(args->peers)) p.with = *args->peers;
+    p.together = p.with.count > 1;
+    return p;
+}
+
 at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
 {
     at_arena home = {0};
     at_run *r = t ? at_arena_alloc(&home, sizeof *r) : NULL;
+    at_peers peers = peers_of(&args);
     if (!r) {
         at_arena_free(&home);
+        const at_word no_run = {.place = AT_AT_OPEN, .error = ATTIC_MEMORY_ERROR};
+        if (peers.together) at_peers_meet(&peers, NULL, no_run);
         return at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed",
                        sizeof *r);
     }
@@ -413,13 +506,14 @@ at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
     args.micros = args.micros ? args.micros : 1;
     args.max_bad = args.max_bad ? args.max_bad : 10;
     args.per_step = args.per_step != 0 ? args.per_step : 1;
-    *r = (at_run){.home = home, .t = t, .args = args, .saved = -1};
+    *r = (at_run){.home = home, .t = t, .args = args, .peers = peers, .saved = -1};
     r->log = (at_csv){.t = t, .fixed = -1};
     r->folder = folder ? "" : "the run"; /* as messages name it */
     r->n_params = at_param_count(t);
     r->at = (at_position){
         .micros = args.micros, .any_arithmetic = args.other_arithmetic, .best = (double)INFINITY};
-    r->over = !bind_to_tape(r, t) || !begin_run(r, folder);
+    const bool bound = bind_to_tape(r, t); /* else there is an error, of which others must know */
+    r->over = (!bound && !peers.together) || !begin_run(r, folder);
     return r;
 }
 
@@ -438,10 +532,11 @@ static bool end_step(at_run *r)
     AT_REQUIRE(r->t, at_param_count(r->t) == r->n_params,
                "run: parameter \"%s\" was made after at_run_open",
                at_shown(at_param_at(r->t, r->n_params)->name, -1));
-    AT_REQUIRE(r->t, r->summed || r->is_bad || r->micro < 0 || r->args.micros == 1,
+    const bool needed = r->peers.together || (r->micro >= 0 && r->own > 1);
+    AT_REQUIRE(r->t, r->summed || r->is_bad || !needed,
                "run: step %d was left at micro-batch %d of %d; their gradients are a sum when "
                "at_run_next_micro has returned false",
-               p->step, r->micro, r->args.micros);
+               p->step, at_run_micro(r), r->args.micros);
     p->step++;
     p->skipped += r->is_bad;
     p->bad = r->is_bad ? p->bad + 1 : 0;
@@ -455,28 +550,46 @@ static bool end_step(at_run *r)
 static bool save_if_due(at_run *r, bool is_end)
 {
     const int every = r->args.save_every;
-    if (!is_end && !(every && r->at.step % every == 0)) return true;
+    if (!r->has_folder || (!is_end && !(every && r->at.step % every == 0))) return true;
     bool good = save_checkpoint(r);
     r->unsaved = is_end && !good;
-    if (is_end) return good;
-    return warn_once(r, &r->save_fails, good,
-                     "the checkpoint before it stays, the training goes on");
+    if (!is_end)
+        good = warn_once(r, &r->save_fails, good,
+                         "the checkpoint before it stays, the training goes on");
+    return r->peers.together ? meet(r, (at_word){.place = AT_AT_SAVED}) : good;
+}
+
+/* Before a step ends: does everybody think the same of it? */
+static bool agree_on_step(at_run *r)
+{
+    if (!meet(r, (at_word){.place = AT_AT_NEXT})) return false;
+    const int bad = r->peers.heard.bad, count = r->peers.with.count;
+    AT_REQUIRE(r->t, bad == 0 || bad == count,
+               "run: step %d is skipped in %d of %d processes; what is not finite is to be logged "
+               "with the micro-batches or in all of them",
+               r->at.step, bad, count);
+    r->at.stopped = r->peers.heard.stopped;
+    return true;
 }
 
 /* Ends the step, if one is open, and begins the next one. */
 static bool next_step(at_run *r)
 {
     r->over = true;
+    if (r->peers.together && !agree_on_step(r)) return false;
     if (!at_ok(r->t) || (r->in_step && !end_step(r))) return false;
-    bool done = is_done(r);
-    if (!save_if_due(r, done || at_signal_noted())) return false;
+    const bool done = is_done(r), ends = done || signal_of(r);
+    if (!save_if_due(r, ends)) return false;
     r->finished = done;
-    if (done || at_signal_noted()) return false;
+    if (ends) return false;
+    warn_of_exchange(r);
+    if (!r->begun_ns) r->begun_ns = at_now_ns();
 
     r->over = r->is_bad = false;
     at_skip_step(r->t, false);
     r->in_step = true;
     r->micro = -1;
+    r->peers.logged = 0;
     r->summed = r->has_held = false;
     at_gradients_begin(&r->gradients);
     at_csv_begin(&r->log);
@@ -503,19 +616,48 @@ bool at_run_every(const at_run *r, int n)
            ((r->at.step + 1) % n == 0 || r->at.step + 1 == r->args.steps);
 }
 
+static void skip_step(at_run *r)
+{
+    r->is_bad = true;
+    at_skip_step(r->t, true);
+}
+
+/* What the micro-batches of all processes come to: values, draws, gradients.  False after a sticky
+ * error and if the step is skipped. */
+static bool sum_with_peers(at_run *r)
+{
+    at_peers *p = &r->peers;
+    const uint64_t draws = r->t ? *at_draw_count(r->t) : 0;
+    if (!meet(r, (at_word){.place = AT_AT_MICROS, .values = p->logged, .draws = draws}) ||
+        !at_peers_give(p, &r->log))
+        return false;
+    *at_draw_count(r->t) = p->heard.draws;
+    if (p->heard.bad > 0) skip_step(r);
+    return !r->is_bad && at_peers_sum(p);
+}
+
+/* In each micro-batch that has ended its gradients are taken; behind the last one all are given. */
+static bool has_next_micro(at_run *r)
+{
+    if (!at_ok(r->t) || r->is_bad) return false;
+    if (r->own > 1 && r->micro >= 0 && !at_gradients_take(&r->gradients)) return false;
+    if (r->micro + 1 < r->own) return true;
+    if (r->own > 1) at_gradients_give(&r->gradients);
+    return false;
+}
+
 bool at_run_next_micro(at_run *r)
 {
-    if (!r || !r->in_step || r->is_bad || r->summed) return false;
-    const bool several = r->args.micros > 1;
-    if (several && r->micro >= 0 && !at_gradients_take(&r->gradients)) return false;
-    if (r->micro + 1 < r->args.micros) return at_draws_set(r->t, r->at.step, ++r->micro);
-    r->summed = !several || at_gradients_give(&r->gradients);
+    if (!r || !r->in_step || r->summed) return false;
+    if (has_next_micro(r) && at_draws_set(r->t, r->at.step, r->first + ++r->micro)) return true;
+    r->summed = true;
+    if (r->peers.together) sum_with_peers(r);
     return false;
 }
 
 int at_run_micro(const at_run *r)
 {
-    return r && r->micro > 0 ? r->micro : 0;
+    return r ? r->first + (r->micro > 0 ? r->micro : 0) : 0;
 }
 
 /* ------------------------------------------------------------------ values --------------------- */
@@ -536,20 +678,19 @@ bool at_run_log(at_run *r, const char *name, double value)
         r->t, !is_loss || r->is_bad || at_has_gradient(r->t),
         "run: \"loss\" is logged where no parameter has a gradient; log it between "
         "at_backward and the optimizer, so that the step can be skipped if it is not finite");
-    if (!at_csv_give(&r->log, name, value)) return false;
-    if (!isfinite(value) && (is_loss || is_norm)) {
-        r->is_bad = true;
-        at_skip_step(r->t, true);
-    }
+    /* What a micro-batch logs goes into the log with what those of other processes do. */
+    const bool of_micro = r->peers.together && r->micro >= 0 && !r->summed;
+    const bool kept = of_micro && name && strlen(name) < AT_CSV_NAME;
+    if (kept ? !at_peers_log(&r->peers, name, value) : !at_csv_give(&r->log, name, value))
+        return false;
+    if (!isfinite(value) && (is_loss || is_norm)) skip_step(r);
     return !r->is_bad;
 }
 
-bool at_run_best(at_run *r, double value)
+/* False if value is not the lowest so far, or cannot be kept as the best. */
+static bool keep_best(at_run *r, double value)
 {
-    if (!is_in_step(r, "a best")) return false;
     at_position *p = &r->at;
-    r->held = value;
-    r->has_held = true;
     bool lowest = isfinite(value) && value < p->best;
     p->worse = lowest ? 0 : p->worse + 1;
     if (!lowest) return false;
@@ -560,6 +701,22 @@ bool at_run_best(at_run *r, double value)
     p->best = value;
     p->best_step = p->step + 1;
     return true;
+}
+
+bool at_run_best(at_run *r, double value)
+{
+    bool given = is_in_step(r, "a best");
+    if (r && r->t && r->peers.together) given = meet(r, (at_word){.place = AT_AT_BEST});
+    if (!given) return false;
+    r->held = value;
+    r->has_held = true;
+    struct {
+        at_position at;
+        bool lowest;
+    } of = {.lowest = r->peers.with.rank == 0 && keep_best(r, value)};
+    of.at = r->at;
+    if (r->peers.together && at_peers_share(&r->peers, &of, sizeof of)) r->at = of.at;
+    return of.lowest;
 }
 
 double at_run_best_value(const at_run *r)
@@ -611,7 +768,7 @@ static void say_error(at_run *r)
 /* Says why the run ended; returns the status. */
 static int explain_end(at_run *r)
 {
-    const int signal = open_run == r ? at_signal_noted() : 0;
+    const int signal = signal_of(r);
     const at_position *p = &r->at;
     if (!r->t) {
         say(r, "%s: the tape was closed before the run", r->folder);
@@ -643,6 +800,7 @@ int at_run_close(at_run *r)
         fputs("attic: out of memory: there is no run\n", stderr);
         return 1;
     }
+    if (r->peers.together) meet(r, (at_word){.place = AT_AT_CLOSE});
     if (r->progress.done > r->progress.before) at_progress_end(&r->progress);
     int status = explain_end(r);
     if (r->t) at_skip_step(r->t, false);

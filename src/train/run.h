@@ -36,6 +36,16 @@
  * Without a folder (NULL) a run is the loop, its values, the progress line, signals and early
  * stopping, and nothing is written.
  *
+ * Several processes (args.peers) run the same program, and each at_run function is called by all of
+ * them.  Bits are those of one process with the same micros, whatever their count, so a run also
+ * goes on with another one.  Rank 0 has the folder: it alone writes files, progress and messages,
+ * and parameters, states and position are copied from it when the run is opened.  What all must
+ * begin with is compared: version, arithmetic, dtype, seed, what at_describe said, parameters,
+ * steps, micros, save_every, max_bad, patience; the first difference is named, with the rank.  An
+ * error in one process, a signal, a stop and a loss that is not finite are told to all before
+ * gradients are exchanged: all skip the same steps, end with the same status, and the message names
+ * the rank.
+ *
  * Signals.  The first SIGINT (^C) or SIGTERM ends the loop after the step, with a checkpoint; a
  * second one ends the process.  at_run_close restores the handlers that were there.  As these are
  * the process's, it can have one run at a time. */
@@ -47,6 +57,23 @@
 AT_BEGIN_C
 
 typedef struct at_run at_run;
+
+/* The processes that share the micro-batches of a run; attic_mpi.h makes one on MPI.  `rank` is
+ * this process, 0 .. count - 1; count is a power of two, at most 256.  The functions get `self`,
+ * are called by all processes in the same order, return when all that they need has come, and
+ * return false where that is impossible, which ends the run:
+ *
+ *     gather   all[i] = the `bytes` at mine of rank i       all: room for count times as many
+ *     share    the `bytes` at data of rank `from`, for all
+ *     swap     sends to one other rank, which calls swap as well, what it receives from this one */
+typedef struct {
+    int rank, count;
+    void *self;
+    bool (*gather)(void *self, const void *mine, size_t bytes, void *all);
+    bool (*share)(void *self, int from, void *data, size_t bytes);
+    bool (*swap)(void *self, int other, const void *send, size_t send_bytes, void *receive,
+                 size_t receive_bytes);
+} at_run_peers;
 
 typedef struct {
     int steps;       /* in all, > 0 */
@@ -65,6 +92,11 @@ typedef struct {
     /* Go on with a checkpoint of a build of the other arithmetic (at_arithmetic), too: the run then
      * has the bits of neither. */
     bool other_arithmetic;
+
+    /* Each of so many processes does micros / count micro-batches of every step
+     * (at_run_next_micro). micros is a power of two then, and not below count.  NULL: this process
+     * does all. */
+    const at_run_peers *peers;
 } at_run_args;
 
 /* Opens the folder, which is made with those above it, after all parameters were made.  If it holds
