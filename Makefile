@@ -51,7 +51,9 @@ include make/flags.mk
 # ---- sources and what becomes of them --------------------------------------------------------
 
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
-example_c := $(sort $(wildcard examples/*.c))
+# With MPI: make/mpi.mk builds it.
+mpi_example_c := examples/gpt_mpi.c
+example_c := $(sort $(filter-out $(mpi_example_c),$(wildcard examples/*.c)))
 # In C++, with attic_prove.hpp alone: not among what `make` builds, which needs no compiler of C++.
 example_cpp := $(if $(wasm),,$(sort $(wildcard examples/*.cpp)))
 common_c := $(sort $(wildcard examples/common/*.c))
@@ -72,11 +74,12 @@ memory_c := tests/memory/full.c
 bits_c := tests/bits/bits.c
 corpus_c := tests/gradcheck/corpus.c
 prove_c := tests/prove/models.c tests/prove/reach.c
-test_c := $(sort $(filter-out $(corpus_c) $(foreach d,bits gradients mutation fuzz crash memory prove,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+mpi_c := $(sort $(wildcard mpi/*.c tests/mpi/*.c)) $(mpi_example_c)
+test_c := $(sort $(filter-out $(corpus_c) $(foreach d,bits gradients mutation fuzz crash memory prove mpi,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(corpus_c) $(prove_c)
-all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
+    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(corpus_c) $(prove_c) $(mpi_c)
+all_h := $(sort $(wildcard mpi/*.h src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
 typed_c := $(shell grep -ls '^.include "kernels/real.h"' $(all_c))
 only_f32 := $(findstring -DATTIC_ONLY_F32,$(CPPFLAGS) $(CFLAGS))
@@ -236,7 +239,7 @@ run-%: $(B)/examples/% ## run one example: make run-14_tiles_by_hand
 
 # ---- all else --------------------------------------------------------------------------------
 
-include make/checks.mk make/lint.mk make/programs.mk make/course.mk make/install.mk
+include make/checks.mk make/lint.mk make/programs.mk make/course.mk make/install.mk make/mpi.mk
 
 clean: ## remove build/ and out/
 	rm -rf build out

@@ -17,6 +17,11 @@
 
 #include "common/options.h"
 
+/* The processes that share the training: this one.  (gpt_mpi.c includes this file.) */
+#ifndef GPT_PEERS
+#define GPT_PEERS NULL
+#endif
+
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
@@ -161,7 +166,8 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
 {
     at_batch_args which = {ATTIC_TRAIN, rows, context, at_run_step(r), .micros = micros};
     at_mark mark = at_mark_here(t);
-    for (; at_run_next_micro(r); which.micro++) {
+    while (at_run_next_micro(r)) {
+        which.micro = at_run_micro(r);
         at_batch b = at_data_batch(t, d, which);
         at_tensor *share = at_scale(t, loss_of(t, m, b.ids, b.target), b.share);
         at_backward(t, share);
@@ -181,7 +187,7 @@ static int train(at_tape *t, char *const *files, int n_files)
     snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
     at_describe(t, "training", how);
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
-    args.other_arithmetic = other_arithmetic;
+    args.other_arithmetic = other_arithmetic, args.peers = GPT_PEERS;
     args.patience = patience, args.per_step = (double)rows * micros * context; /* tokens */
     at_run *r = at_run_open(t, out, args);
     if (at_ok(t))

@@ -36,8 +36,8 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc,
 	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
-	rm -rf $(addprefix $(into)/,$(notdir $(faces) $(alone))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
-	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
+	rm -rf $(addprefix $(into)/,$(notdir $(faces) $(alone)) attic_mpi.h) $(into)/attic $(DESTDIR)$(cmake_dir) \
+	    $(addprefix $(DESTDIR)$(libdir)/,pkgconfig/attic.pc pkgconfig/attic_mpi.pc libattic.a libattic_mpi.a $(sofile) $(soname) $(solink))
 
 single: ## build/single/: the library as attic.c, attic_train.c, attic_plot.c and their headers: cc -O3 -I. main.c attic.c -lm -pthread
 	$(call say,JOIN,build/single)sh scripts/single.sh build/single $(library_c)

@@ -16,7 +16,8 @@
 #
 # Outside of src/:
 #
-#     examples         faces, examples/common
+#     mpi              faces, mpi, examples/common
+#     examples         faces, examples/common; gpt_mpi.c also mpi
 #     course           faces, examples/common, course
 #     bench            faces, all of src, examples/common, bench
 #     tests            everything
@@ -45,15 +46,20 @@ BEGIN {
     shows["attic_train.h"] = engine "attic.h terminal io train "
 
     # Where the compiler looks, and what may be found there.
-    looks["examples"] = "src examples"
+    looks["mpi"]      = "src mpi examples"
+    looks["examples"] = "src examples mpi"
     looks["course"]   = "src course examples"
     looks["bench"]    = "src examples bench"
+    may["mpi"]      = " face mpi examples/common "
     may["examples"] = " face examples/common "
     may["course"]   = " face examples/common course "
     may["bench"]    = " face src examples/common bench "
 
     # It asks which processor the library was compiled for, before anything of attic is called.
     except["examples/common/processor.c", "src/system/target.h"]
+    # The same program for several processes, which needs MPI: `make` does not build it.
+    except["examples/gpt_mpi.c", "examples/gpt.c"]
+    except["examples/gpt_mpi.c", "mpi/attic_mpi.h"]
     # Ids, names of files, and what a submission prints may hold anything.
     except["course/roster.c", "src/system/utf8.h"]
     except["course/exercises/results.c", "src/system/utf8.h"]
