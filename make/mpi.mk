@@ -29,7 +29,7 @@ $(mpi_lib): $(mpi_B)/mpi/attic_mpi.o
 mpi_link = $(call say,LINK,$@)$(mpi_cc) $(flags) $(arch) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(mpi_lib) $(static) $(libs)
 $(mpi_gpt): $(mpi_B)/examples/gpt_mpi.o $(call objects,$(common_c)) $(mpi_lib) $(static)
 	$(mpi_link)
-$(mpi_training): $(mpi_B)/tests/mpi/training.o $(mpi_lib) $(static)
+$(mpi_training): $(mpi_B)/tests/mpi/training.o $(B)/examples/common/options.o $(mpi_lib) $(static)
 	$(mpi_link)
 $(mpi_bench): $(mpi_B)/mpi/bench_mpi.o $(B)/examples/common/options.o $(mpi_lib) $(static)
 	$(mpi_link)
