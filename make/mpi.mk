@@ -36,7 +36,7 @@ $(mpi_bench): $(mpi_B)/mpi/bench_mpi.o $(B)/examples/common/options.o $(mpi_lib)
 -include $(wildcard $(mpi_B)/*/*.d $(mpi_B)/*/*/*.d)
 
 mpi-test: $(mpi_training) $(mpi_gpt) $(B)/examples/gpt ## the same bits on 1, 2, 4 and 8 processes; kills, signals, errors in one of them
-	@MPIRUN='$(MPIRUN)' sh tests/mpi/run.sh $(mpi_training) $(mpi_gpt) $(B)/examples/gpt $(CASE)
+	@MPIRUN='$(MPIRUN)' MPICC='$(MPICC)' MAKE='$(MAKE)' sh tests/mpi/run.sh $(mpi_training) $(mpi_gpt) $(B)/examples/gpt '$(CASE)'
 
 mpi-bench: $(mpi_bench) ## how long a step takes on 1 and 2 processes here, into docs/machines.md; DRY=1 only prints
 	@MPIRUN='$(MPIRUN)' sh mpi/bench.sh $(mpi_bench) $(if $(DRY),,docs/machines.md)

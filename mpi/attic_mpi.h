@@ -39,10 +39,10 @@ AT_BEGIN_C
 /* All processes of MPI_COMM_WORLD, for at_run_args.peers: until at_mpi_end, one and the same in each
  * call.  Calls MPI_Init_thread (MPI_THREAD_FUNNELED) unless the program has done so; argc and argv
  * may be NULL.  That their number is no power of two, or above 256, is an error of at_run_open. */
-const at_run_peers *at_mpi_begin(int *argc, char ***argv);
+AT_API const at_run_peers *at_mpi_begin(int *argc, char ***argv);
 /* Calls MPI_Finalize if at_mpi_begin has called MPI_Init_thread.  Behind at_run_close, whose status
  * it returns. */
-int at_mpi_end(int status);
+AT_API int at_mpi_end(int status);
 
 AT_END_C
 #endif

@@ -38,4 +38,8 @@ says README.md "some $(in_hundreds "$(grep -c '^| `' docs/pytorch.md)") names"
 range=$(grep -E '^\| (square|linear), against the fastest peer' docs/notes/tuning.md | grep -oE '[0-9]+\.[0-9]+x' | sort -n)
 says docs/performance.md "$(echo "$range" | sed 's/x$//; 1!d') to $(echo "$range" | sed 's/x$//; $!d') times as fast"
 sh scripts/board.sh none check || bad=1
+
+# The table that follows from a formula is what the formula gives.
+table=$(awk '/^<!-- table: formula -->$/ { in_it = 1; next } /^<!-- end -->$/ { in_it = 0 } in_it' docs/machines.md)
+[ "$table" = "$(awk -f mpi/machines.awk)" ] || { echo "docs/machines.md has another table than mpi/machines.awk" >&2; bad=1; }
 exit $bad

@@ -1,13 +1,13 @@
 #!/bin/sh
 # run.sh TRAINING GPT_MPI GPT [CASE] -- a training on several processes: the bits of one, whatever happens to one of
-# them.  TRAINING is tests/mpi/training.c.  CASE: bits, end, signals, kill, differs, gpt; all of them without.
+# them.  TRAINING is tests/mpi/training.c.  CASE: bits, end, signals, kill, differs, gpt, install; all of them without.
 #
 # MPIRUN is the launcher, of Open MPI or of MPICH (whose processes poll, so that more than there are cores take long:
 # there are at most four of them, and four for few steps).  Each step of a training is far smaller than what is said
 # between its processes: nothing here measures speed.
 set -u
 [ $# -ge 3 ] || { echo "usage: run.sh TRAINING GPT_MPI GPT [CASE]" >&2; exit 2; }
-training=$1 gpt_mpi=$2 gpt=$3 cases=${4:-bits end signals kill differs gpt}
+training=$1 gpt_mpi=$2 gpt=$3 cases=${4:-bits end signals kill differs gpt install}
 MPIRUN=${MPIRUN:-mpirun}
 command -v "${MPIRUN%% *}" >/dev/null || { echo "There is no ${MPIRUN%% *}: on Debian, apt-get install openmpi-bin (or MPIRUN=...)" >&2; exit 1; }
 # Open MPI kills what still runs a second after it was told to end; $patience is how long it waits for a checkpoint, and,
@@ -151,6 +151,40 @@ case_gpt() {
     cmp -s "$work/expected" "$work/output" || fail "gpt_mpi says otherwise than gpt"
     cmp -s "$work/gpt/best.safetensors" "$work/gpt_mpi/best.safetensors" || fail "gpt_mpi has other parameters than gpt"
     "$gpt_mpi" sample --out "$work/gpt_mpi" --n 20 >"$work/output" 2>"$work/errors" || fail "gpt_mpi sample, without a launcher"
+}
+
+# What `make install-mpi` installs is found by pkg-config, and used from elsewhere.
+case_install() {
+    cat >"$work/user.c" <<'END'
+#include <attic_mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    const at_run_peers *peers = at_mpi_begin(&argc, &argv);
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_param(t, "p", at_shape_of(), at_ones());
+    at_run *r = at_run_open(t, NULL, (at_run_args){.steps = 1, .micros = 2, .quiet = true, .peers = peers});
+    while (at_run_next(r)) {
+        while (at_run_next_micro(r)) at_backward(t, at_scale(t, at_find_param(t, "p"), 1 + at_run_micro(r)));
+        if (peers->rank == 0) printf("%g\n", at_grad_element(at_find_param(t, "p"), 0));
+        at_sgd(t, 1);
+    }
+    int status = at_run_close(r);
+    at_close(t);
+    return at_mpi_end(status);
+}
+END
+    ${MAKE:-make} -s install-mpi MPICC="${MPICC:-mpicc}" DESTDIR="$work/root" prefix=/usr >"$work/output" 2>"$work/errors" || fail "make install-mpi"
+    flags=$(PKG_CONFIG_PATH=$work/root/usr/lib/pkgconfig pkg-config --cflags --libs attic_mpi) || fail "pkg-config"
+    # shellcheck disable=SC2086
+    ${MPICC:-mpicc} -o "$work/user" "$work/user.c" $flags 2>"$work/errors" || fail "a program with the installed library"
+    # shellcheck disable=SC2086
+    said=$(LD_LIBRARY_PATH=$work/root/usr/lib $MPIRUN $options -n 2 "$work/user" 2>"$work/errors")
+    [ "$said" = 3 ] || fail "a program with the installed library says \"$said\", not 3"
+    ${MAKE:-make} -s uninstall DESTDIR="$work/root" prefix=/usr >"$work/output" 2>"$work/errors"
+    left=$(find "$work/root" -name '*attic*')
+    [ -z "$left" ] || fail "make uninstall leaves $left"
 }
 
 for case in $cases; do
