@@ -45,7 +45,7 @@ lint-cppcheck:
 	@mkdir -p $(B)/cppcheck
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --cppcheck-build-dir=$(B)/cppcheck --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench -Impi $(mpi_c) $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
 
 # One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page_c) $(grade_c) \

@@ -38,6 +38,8 @@ $(mpi_bench): $(mpi_B)/mpi/bench_mpi.o $(B)/examples/common/options.o $(mpi_lib)
 mpi-test: $(mpi_training) $(mpi_gpt) $(B)/examples/gpt ## the same bits on 1, 2, 4 and 8 processes; kills, signals, errors in one of them
 	@MPIRUN='$(MPIRUN)' MPICC='$(MPICC)' MAKE='$(MAKE)' sh tests/mpi/run.sh $(mpi_training) $(mpi_gpt) $(B)/examples/gpt '$(CASE)'
 
+mpi-built: $(mpi_training)
+
 mpi-bench: $(mpi_bench) ## how long a step takes on 1 and 2 processes here, into docs/machines.md; DRY=1 only prints
 	@MPIRUN='$(MPIRUN)' sh mpi/bench.sh $(mpi_bench) $(if $(DRY),,docs/machines.md)
 
@@ -47,4 +49,4 @@ install-mpi: install $(mpi_lib) ## what `install` installs, and attic_mpi.h, lib
 	sed -e 's|@prefix@|$(call up,pcfiledir,pkgconfig)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
 	    -e 's|@includedir@|$(call from_prefix,$(includedir))|; s|@mpicc@|$(notdir $(MPICC))|' mpi/attic_mpi.pc.in \
 	    >$(DESTDIR)$(libdir)/pkgconfig/attic_mpi.pc
-.PHONY: mpi mpi-test mpi-bench install-mpi
+.PHONY: mpi mpi-built mpi-test mpi-bench install-mpi

@@ -338,6 +338,7 @@ static bool fill_packed(at_tape *t, batch_request *r, at_batch *batch)
     r->n = r->W = p->n;
     r->packed = p;
     batch->share = share_of(r, packed_targets);
+    r->packed = NULL; /* what is here goes with this function */
     batch->ids = at_ints(t, at_shape_of(rows, T), NULL);
     batch->target = at_ints(t, at_shape_of(rows, T), NULL);
     batch->segments = at_ints(t, at_shape_of(rows, T), NULL);

@@ -256,17 +256,17 @@ static bool share_states(at_peers *p, at_tape *t, at_position *at)
     } of = {*at, *at_draw_count(t), list_states(t, NULL), at_state_count(t)};
     if (!at_peers_share(p, &of, sizeof of)) return false;
     char *list = at_step_alloc(t, (size_t)of.bytes);
+    at_tensor **state = at_step_alloc(t, (size_t)of.states * sizeof *state);
     if (list && p->with.rank == 0) list_states(t, list);
-    if (!at_peers_meet(p, t, (at_word){.place = AT_AT_FILES})) return false;
+    if (!at_peers_meet(p, t, (at_word){.place = AT_AT_FILES}) || !list || !state) return false;
     if (!at_peers_share(p, list, (size_t)of.bytes)) return false;
     const char *next = list;
-    for (int i = 0; i < of.states && at_ok(t); i++) next_state(t, &next);
+    for (int i = 0; i < of.states && at_ok(t); i++) state[i] = next_state(t, &next);
     if (!at_peers_meet(p, t, (at_word){.place = AT_AT_STATES})) return false;
     for (int i = 0; i < at_param_count(t); i++)
         if (!share_tensor(p, at_param_at(t, i))) return false;
-    next = list;
     for (int i = 0; i < of.states; i++)
-        if (!share_tensor(p, next_state(t, &next))) return false;
+        if (!share_tensor(p, state[i])) return false;
     *at_draw_count(t) = of.draws;
     *at = of.at;
     return true;

@@ -178,8 +178,20 @@ by_identities() {
         $1 = $1; print; exit }'
 }
 
+# by_mpi COPY: the same of the processes of tests/mpi, by the MPI that there is
+by_mpi() {
+    build "$1" mpi-built || return 1
+    # shellcheck disable=SC2086
+    said=$(cd "$1" && $at_most sh tests/mpi/run.sh $(echo out/mpi-*/training) none none "bits end" 2>&1)
+    status=$?
+    [ $status -ne 0 ] || return 1
+    [ $status -ne $late ] || return $late
+    echo "$said" | awk '/^    / { sub(/^ */, "mpi: "); print; exit }'
+}
+
 # by_tests COPY SUITE: prints the first test that fails; 0, 1, $late as above
 by_tests() {
+    [ "$2" != mpi ] || { by_mpi "$1"; return; }
     build "$1" $tests || return 1
     said=$(cd "$1" && CK_RUN_SUITE=$2 $at_most $tests 2>&1)
     status=$?
@@ -318,7 +330,7 @@ done
 rm -rf "$home"
 mkdir -p "$home/clean" || fail "cannot write to $home"
 
-cp -R Makefile make src tests examples course bench scripts "$home/clean"
+cp -R Makefile make src mpi tests examples course bench scripts "$home/clean"
 build "$home/clean" $gradients $prover $failures $tests || { cat "$home/clean/log"; fail "the sources do not build"; }
 for program in $gradients "$gradients --identities" $prover $failures; do
     # shellcheck disable=SC2086

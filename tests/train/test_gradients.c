@@ -26,7 +26,7 @@ static float tree_of(int first, int n)
  * none. */
 static void receive_piece(at_tape *t, at_tensor *p, at_tensor *q, int m, unsigned without)
 {
-    at_tensor *loss = at_scale(t, without >> m & 1 ? q : p, piece(m));
+    at_tensor *loss = at_scale(t, without >> m & 1 ? q : p, (double)piece(m));
     at_backward(t, loss);
 }
 
@@ -141,7 +141,7 @@ START_TEST(a_parameter_that_is_frozen_between_two_micro_batches_has_no_sum)
     ck_assert(at_run_next(r));
     while (at_run_next_micro(r)) {
         if (at_run_micro(r) == 2) ck_assert_int_eq(at_freeze(t, (at_names){.only = "q"}), 1);
-        at_backward(t, at_add(t, at_scale(t, p, piece(at_run_micro(r))), q));
+        at_backward(t, at_add(t, at_scale(t, p, (double)piece(at_run_micro(r))), q));
         at_rewind(t, mark);
     }
     ck_assert((float)at_grad_element(p, 0) == tree_of(0, 4) && !q->grad);
