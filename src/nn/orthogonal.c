@@ -61,7 +61,7 @@ static void symmetric(int n, int K, const REAL *A, at_strides a, const REAL *B, 
 }
 
 /* B = b I + c A [n,n]; B may be A */
-static void shift(int n, REAL b, REAL c, const REAL *A, REAL *B)
+static void add_diagonal(int n, REAL b, REAL c, const REAL *A, REAL *B)
 {
     for (ptrdiff_t i = 0; i < (ptrdiff_t)n * n; i++) B[i] = c * A[i];
     for (ptrdiff_t i = 0; i < n; i++) B[i * n + i] += b;
@@ -77,9 +77,9 @@ static void newton_schulz(int rows, int cols, const REAL *X, REAL *Y, REAL *memo
         symmetric(n, rows, X, turned, X, x, A, w);
     else
         symmetric(n, cols, X, x, X, turned, A, w);
-    shift(n, (REAL)-4.7750, (REAL)2.0315, A, B);
+    add_diagonal(n, (REAL)-4.7750, (REAL)2.0315, A, B);
     symmetric(n, n, B, square, A, square, P, w);
-    shift(n, (REAL)3.4445, 1, P, P);
+    add_diagonal(n, (REAL)3.4445, 1, P, P);
     if (rows > cols)
         gemm(1, rows, cols, n, 1, X, x, P, square, 0, Y, x, w);
     else
