@@ -34,9 +34,9 @@ if [ "$how" = smoke ]; then
 fi
 
 [ -f $kept ] || printf 'recipe\tseed\tsteps\tloss\tseconds\tparameters\tthreads\n' >$kept
-for recipe in $([ "$how" = check ] || recipes); do
-    seed=0
-    while [ $((seed += 1)) -le "${SEEDS:-10}" ]; do
+seed=0 # in turn, so that recipes that are compared run side by side
+while [ $((seed += 1)) -le "${SEEDS:-10}" ]; do
+    for recipe in $([ "$how" = check ] || recipes); do
         [ "$how" = again ] || ! grep -q "^$recipe	$seed	" $kept || continue
         # shellcheck disable=SC2046
         line=$($program $(options "$recipe") --seed $seed --threads "${THREADS:-2}")
