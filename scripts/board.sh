@@ -21,7 +21,8 @@ trap 'rm -rf "$work"' EXIT
 
 options() { sed 's/#.*//' "bench/recipes/$1.txt" | tr '\n' ' '; }
 # shellcheck disable=SC2086
-recipes() { (cd bench/recipes && for r in ${ONLY:-*}; do ls ${r%.txt}.txt; done | sed 's/\.txt$//'); }
+recipes() { (cd bench/recipes && for r in ${ONLY:-*}; do ls ${r%.txt}.txt 2>/dev/null; done | sed 's/\.txt$//'); }
+[ "$(recipes)" ] || { echo "board: no recipe in bench/recipes is named like \"$ONLY\"" >&2; exit 1; }
 
 if [ "$how" = smoke ]; then
     for recipe in $(recipes); do
