@@ -24,6 +24,21 @@ AT_API at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor 
 /* where ? value : x    where is bool and broadcasts to x; any value, -INFINITY among them */
 AT_API at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value);
 
+/* Masks for at_where, at_masked_fill and attention's keep: bool, without gradient.  a and b are
+ * both real or both i32, and broadcast.  A comparison with NaN is false: at_not of at_equal(t, x,
+ * x) is where x is NaN.  a > b is at_less(t, b, a), and a number is a tensor of shape []:
+ *
+ *     at_tensor *zero = at_const(t, at_shape_of(), NULL);
+ *     at_tensor *positive = at_less(t, zero, x);
+ *     at_tensor *padding = at_equal(t, ids, at_ints(t, at_shape_of(), (int32_t[]){pad})); */
+AT_API at_tensor *at_less(at_tape *t, at_tensor *a, at_tensor *b);       /* a < b */
+AT_API at_tensor *at_less_equal(at_tape *t, at_tensor *a, at_tensor *b); /* a <= b */
+AT_API at_tensor *at_equal(at_tape *t, at_tensor *a, at_tensor *b);      /* a = b */
+/* Of bools, which broadcast; the result is bool, without gradient. */
+AT_API at_tensor *at_and(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_or(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_not(at_tape *t, at_tensor *a);
+
 /* ------------------------------------------------------------------ element by element --------- */
 
 /* A constant that is finite, but not in the real type of the tape (1e300 in f32), is an error. */
