@@ -151,6 +151,12 @@ AT_API at_tensor *at_expand(at_tape *t, at_tensor *x, at_shape shape);
  * index i32 [..,K,..] -> [..,K,..], the other dims equal.  An index that occurs twice receives both
  * gradients.  Indices outside 0..N-1 are an error; written there afterwards, a replay reads NaN. */
 AT_API at_tensor *at_gather(at_tape *t, at_tensor *x, at_tensor *index, int axis);
+/* y = x, then y_(index_k) += src_k along one axis, in the order of k: the transpose of at_gather.
+ * x real [..,N,..], index i32 and src real [..,K,..] -> [..,N,..], the other dims equal.  An index
+ * that occurs twice adds both.  Indices outside 0..N-1 are an error; written there afterwards, a
+ * replay makes their line along the axis NaN. */
+AT_API at_tensor *at_scatter_add(at_tape *t, at_tensor *x, at_tensor *index, at_tensor *src,
+                                 int axis);
 /* y_ij = x_(T-1-i+j): one element per diagonal, from the lower left corner to the upper right one.
  * x [...,T+N-1] -> [...,T,N].  A bias that depends on j - i alone is made of this:
  * attention/position.h */
