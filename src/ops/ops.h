@@ -249,6 +249,11 @@ AT_API at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_t
                                 double eps);
 /* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
 AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
+/* y = x / max(|x|, eps), |x| = sqrt(sum x^2), over the last axis: rows of length 1.  Where |x| < eps
+ * the divisor is a constant, and dx = dy / eps; PyTorch's eps is 1e-12.  A row with a NaN is NaN.  A
+ * row whose |x| is not finite gives 0 for its finite elements; in f64 that is so from 1e154 on.
+ * x [...,N] */
+AT_API at_tensor *at_normalize(at_tape *t, at_tensor *x, double eps);
 /* y[...,:] = table[id[...],:]    table [V,D], real or of 16 bits  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
 AT_API at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
