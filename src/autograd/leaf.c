@@ -1,7 +1,10 @@
 /* leaf.c -- how data comes onto a tape and off it again; see tape.h. */
 #include "autograd/state.h"
 
+#include <limits.h>
+
 #include "kernels/half.h"
+#include "kernels/rng.h"
 
 bool at_give_data(at_tensor *x, at_arena *a)
 {
@@ -73,12 +76,44 @@ at_tensor *at_random(at_tape *t, at_shape shape, at_init init)
     return x;
 }
 
+at_tensor *at_bernoulli(at_tape *t, at_shape shape, double p)
+{
+    enum { LEAF_DRAWN = 256 };
+    AT_REQUIRE(t, p >= 0 && p <= 1, "bernoulli: p is %g, but must be in 0..1", p);
+    at_tensor *x = at_tensor_new(t, ATTIC_BOOL, shape);
+    if (!x) return NULL;
+    const at_stream drawn = at_draw(t);
+    const double end = p * 0x1p32;
+    uint32_t u[LEAF_DRAWN];
+    unsigned char *y = x->data;
+    for (ptrdiff_t n = at_count(shape), i = 0; i < n; i++) {
+        if (i % LEAF_DRAWN == 0) at_random_u32s(drawn, (uint64_t)i, LEAF_DRAWN, u);
+        y[i] = u[i % LEAF_DRAWN] < end;
+    }
+    return x;
+}
+
 at_tensor *at_const(at_tape *t, at_shape shape, const double *values)
 {
     at_init init = values ? at_values(values) : at_zeros();
     at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "const", x, init)) return NULL;
     fill(x, init, (at_stream){0, 0});
+    return x;
+}
+
+at_tensor *at_arange(at_tape *t, double from, double to, double step)
+{
+    AT_REQUIRE(t, step != 0, "arange: the step from %g to %g is 0", from, to);
+    if (!at_check_number(t, "arange", "from", from) || !at_check_number(t, "arange", "to", to) ||
+        !at_check_number(t, "arange", "step", step))
+        return NULL;
+    const double n = ceil((to - from) / step);
+    AT_REQUIRE(t, n <= INT_MAX,
+               "arange: from %g to %g by %g are %g elements, but a dim is at most %d", from, to,
+               step, n, INT_MAX);
+    at_tensor *x = at_tensor_new(t, ATTIC_REAL, at_shape_of(n > 0 ? (int)n : 0));
+    for (int i = 0; x && i < x->shape.dim[0]; i++) at_store(x->dtype, x->data, i, from + i * step);
     return x;
 }
 
