@@ -82,12 +82,12 @@ at_tensor *at_bernoulli(at_tape *t, at_shape shape, double p)
     AT_REQUIRE(t, p >= 0 && p <= 1, "bernoulli: p is %g, but must be in 0..1", p);
     at_tensor *x = at_tensor_new(t, ATTIC_BOOL, shape);
     if (!x) return NULL;
-    const at_stream drawn = at_draw(t);
+    const at_stream stream = at_draw(t);
     const double end = p * 0x1p32;
     uint32_t u[LEAF_DRAWN];
     unsigned char *y = x->data;
     for (ptrdiff_t n = at_count(shape), i = 0; i < n; i++) {
-        if (i % LEAF_DRAWN == 0) at_random_u32s(drawn, (uint64_t)i, LEAF_DRAWN, u);
+        if (i % LEAF_DRAWN == 0) at_random_u32s(stream, (uint64_t)i, LEAF_DRAWN, u);
         y[i] = u[i % LEAF_DRAWN] < end;
     }
     return x;
