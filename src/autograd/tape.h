@@ -75,8 +75,8 @@ AT_API at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
 AT_API at_tensor *at_arange(at_tape *t, double from, double to, double step);
 /* Drawn from the tape's seed, once: a replay finds the same numbers. */
 AT_API at_tensor *at_random(at_tape *t, at_shape shape, at_init init);
-/* A mask, drawn likewise: each element is 1 with probability p, 0 <= p <= 1.  It is the next stream
- * of the tape whatever p is, and 1 is what at_dropout with this p and this stream would drop. */
+/* A mask, drawn likewise: each element is 1 with probability p, 0 <= p <= 1.  It takes one stream
+ * (at_draw) even if p is 0 or 1.  at_dropout with this p and stream would drop where it is 1. */
 AT_API at_tensor *at_bernoulli(at_tape *t, at_shape shape, double p);
 AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
 AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);

@@ -26,11 +26,12 @@ AT_API at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, dou
 
 /* Masks for at_where, at_masked_fill and attention's keep: bool, without gradient.  a and b are
  * both real or both i32, and broadcast.  A comparison with NaN is false: at_not of at_equal(t, x,
- * x) is where x is NaN.  a > b is at_less(t, b, a), and a number is a tensor of shape []:
+ * x) is where x is NaN.  at_keep_count(m).kept says how many elements of m are 1.  a > b is
+ * at_less(t, b, a), and a number is a tensor of shape []:
  *
  *     at_tensor *zero = at_const(t, at_shape_of(), NULL);
  *     at_tensor *positive = at_less(t, zero, x);
- *     at_tensor *padding = at_equal(t, ids, at_ints(t, at_shape_of(), (int32_t[]){pad})); */
+ *     at_tensor *padding = at_equal(t, ids, at_ints(t, at_shape_of(), (int32_t[]){0})); */
 AT_API at_tensor *at_less(at_tape *t, at_tensor *a, at_tensor *b);       /* a < b */
 AT_API at_tensor *at_less_equal(at_tape *t, at_tensor *a, at_tensor *b); /* a <= b */
 AT_API at_tensor *at_equal(at_tape *t, at_tensor *a, at_tensor *b);      /* a = b */
@@ -249,10 +250,9 @@ AT_API at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_t
                                 double eps);
 /* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
 AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
-/* y = x / max(|x|, eps), |x| = sqrt(sum x^2), over the last axis: rows of length 1.  Where |x| < eps
- * the divisor is a constant, and dx = dy / eps; PyTorch's eps is 1e-12.  A row with a NaN is NaN.  A
- * row whose |x| is not finite gives 0 for its finite elements; in f64 that is so from 1e154 on.
- * x [...,N] */
+/* y = x / max(|x|, eps), |x| = sqrt(sum x^2), over the last axis: rows of length 1.  x [...,N]
+ * PyTorch's eps is 1e-12.  Where |x| < eps the divisor is a constant, and dx = dy / eps.  A NaN
+ * makes its row NaN.  Where |x| is infinite, in f64 from 1e154 on, finite elements give 0. */
 AT_API at_tensor *at_normalize(at_tape *t, at_tensor *x, double eps);
 /* y[...,:] = table[id[...],:]    table [V,D], real or of 16 bits  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
