@@ -63,6 +63,8 @@ AT_API at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init
 AT_API at_tensor *at_variable(at_tape *t, at_shape shape, const double *values);
 /* Constants.  values are copied, in memory order; NULL gives zeros. */
 AT_API at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
+AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
+AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
 /* from, from + step, from + 2 step, ...: all that come before `to`, as NumPy's arange has them
  *
  *     x_i = from + i step     real [n]     n = ceil((to - from) / step), or 0 if that is negative
@@ -71,15 +73,14 @@ AT_API at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
  * in the real type of the tape, or an n that no dim can be.  A step may be negative.  With one that
  * is rounded, such as 0.1, rounding decides whether an element next to `to` is there.
  *
- * Positions to compare: at_less_equal(t, j, i) of i [T,1] and j [N] is the causal mask [T,N]. */
+ * Positions to compare: at_less_equal(t, j, i) of i [T,1] and j [N] is the causal mask [T,N].  Ids
+ * are i32, so they are at_ints, filled by a loop. */
 AT_API at_tensor *at_arange(at_tape *t, double from, double to, double step);
 /* Drawn from the tape's seed, once: a replay finds the same numbers. */
 AT_API at_tensor *at_random(at_tape *t, at_shape shape, at_init init);
 /* A mask, drawn likewise: each element is 1 with probability p, 0 <= p <= 1.  It takes one stream
  * (at_draw) even if p is 0 or 1.  at_dropout with this p and stream would drop where it is 1. */
 AT_API at_tensor *at_bernoulli(at_tape *t, at_shape shape, double p);
-AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
-AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
 /* An uninitialised constant of any dtype (ATTIC_REAL: the tape's), for the caller to fill. */
 AT_API at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
 /* The values of x in another real dtype, ATTIC_F16, ATTIC_BF16 or the one of the tape, as a new
