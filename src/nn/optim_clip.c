@@ -1,0 +1,69 @@
+/* optim_clip.c -- gradients that are too long; see optim.h. */
+#include "nn/optim.h"
+
+#include "kernels/real.h"
+#include "nn/optim_moves.h"
+
+AT_EACH_REAL(void, square_block, (const optim_block *b));
+AT_EACH_REAL(void, shrink_block, (const optim_block *b));
+
+/* sum of dw^2 in double: 16 sums side by side, which then come together */
+void AT_REAL(square_block)(const optim_block *b)
+{
+    enum { LANES = 16 };
+    const REAL *dw = b->move->x->grad;
+    ptrdiff_t i = b->from, to = b->to;
+    double sum[LANES] = {0};
+    for (; i + LANES <= to; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            sum[k] = mul_add((double)VALUE(dw[i + k]), (double)VALUE(dw[i + k]), sum[k]);
+    for (int k = 0; i + k < to; k++)
+        sum[k] = mul_add((double)VALUE(dw[i + k]), (double)VALUE(dw[i + k]), sum[k]);
+    for (int apart = LANES / 2; apart > 0; apart /= 2)
+        for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
+    *b->sum = sum[0];
+}
+
+void AT_REAL(shrink_block)(const optim_block *b)
+{
+    REAL *dw = b->move->x->grad;
+    for (ptrdiff_t i = b->from; i < b->to; i++) dw[i] *= (REAL)b->factor;
+}
+
+#ifdef AT_ONCE
+
+static double clip_grad_norm(at_tape *t, double max_norm)
+{
+    optim_job job;
+    if (at_ok(t) && !(max_norm > 0))
+        at_fail(t, ATTIC_USER_ERROR, "clip_grad_norm: max_norm is %g but must be > 0", max_norm);
+    if (at_ok(t) && at_real(t) == ATTIC_DUAL)
+        at_fail(t, ATTIC_USER_ERROR,
+                "clip_grad_norm: the tape is dual, and the norm would have no tangent");
+    if (!at_ok(t) || !at_optim_gather(t, "clip_grad_norm", (at_names){0}, &(optim_move){0}, &job))
+        return (double)NAN;
+    job.sum = at_step_alloc(t, (size_t)job.tasks * sizeof *job.sum);
+    if (!job.sum) return (double)NAN;
+
+    job.run = AT_OF_REAL(at_real(t), square_block);
+    at_optim_run(&job);
+    double square = 0;
+    for (ptrdiff_t i = 0; i < job.tasks; i++) square += job.sum[i];
+    double norm = sqrt(square);
+    if (!isfinite(norm) || norm <= max_norm) return norm;
+
+    job.factor = max_norm / norm;
+    job.run = AT_OF_REAL(at_real(t), shrink_block);
+    at_optim_run(&job);
+    return norm;
+}
+
+double at_clip_grad_norm(at_tape *t, double max_norm)
+{
+    at_profile_line *outer = at_profile_enter(t, "clip_grad_norm");
+    const double norm = clip_grad_norm(t, max_norm);
+    at_profile_leave(t, outer);
+    return norm;
+}
+
+#endif
