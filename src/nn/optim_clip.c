@@ -32,38 +32,35 @@ void AT_REAL(shrink_block)(const optim_block *b)
 
 #ifdef AT_ONCE
 
-static double clip_grad_norm(at_tape *t, double max_norm)
+/* factor: what the norm may be */
+static bool clip_grad_norm(at_tape *t, optim_job *job)
 {
-    optim_job job;
-    if (at_ok(t) && !(max_norm > 0))
-        at_fail(t, ATTIC_USER_ERROR, "clip_grad_norm: max_norm is %g but must be > 0", max_norm);
-    if (at_ok(t) && at_real(t) == ATTIC_DUAL)
-        at_fail(t, ATTIC_USER_ERROR,
-                "clip_grad_norm: the tape is dual, and the norm would have no tangent");
-    if (!at_ok(t) || !at_optim_gather(t, "clip_grad_norm", (at_names){0}, &(optim_move){0}, &job))
-        return (double)NAN;
-    job.sum = at_step_alloc(t, (size_t)job.tasks * sizeof *job.sum);
-    if (!job.sum) return (double)NAN;
+    const double max_norm = job->factor;
+    AT_REQUIRE(t, max_norm > 0, "clip_grad_norm: max_norm is %g but must be > 0", max_norm);
+    AT_REQUIRE(t, at_real(t) != ATTIC_DUAL,
+               "clip_grad_norm: the tape is dual, and the norm would have no tangent");
+    if (!at_optim_gather(t, job)) return false;
+    job->sum = at_step_alloc(t, (size_t)job->tasks * sizeof *job->sum);
+    if (!job->sum) return false;
 
-    job.run = AT_OF_REAL(at_real(t), square_block);
-    at_optim_run(&job);
+    job->run = AT_OF_REAL(at_real(t), square_block);
+    at_optim_run(job);
     double square = 0;
-    for (ptrdiff_t i = 0; i < job.tasks; i++) square += job.sum[i];
-    double norm = sqrt(square);
-    if (!isfinite(norm) || norm <= max_norm) return norm;
+    for (ptrdiff_t i = 0; i < job->tasks; i++) square += job->sum[i];
+    job->norm = sqrt(square);
+    if (!isfinite(job->norm) || job->norm <= max_norm) return true;
 
-    job.factor = max_norm / norm;
-    job.run = AT_OF_REAL(at_real(t), shrink_block);
-    at_optim_run(&job);
-    return norm;
+    job->factor = max_norm / job->norm;
+    job->run = AT_OF_REAL(at_real(t), shrink_block);
+    at_optim_run(job);
+    return true;
 }
 
 double at_clip_grad_norm(at_tape *t, double max_norm)
 {
-    at_profile_line *outer = at_profile_enter(t, "clip_grad_norm");
-    const double norm = clip_grad_norm(t, max_norm);
-    at_profile_leave(t, outer);
-    return norm;
+    optim_job job = {.op = "clip_grad_norm", .factor = max_norm, .norm = (double)NAN};
+    at_optim_measured(t, &job, clip_grad_norm);
+    return job.norm;
 }
 
 #endif

@@ -28,7 +28,7 @@ typedef struct {
     bool nesterov;
 } optim_move;
 
-/* Elements from .. to-1 of a move.  sum and factor are for at_clip_grad_norm alone. */
+/* Elements from .. to-1 of a move.  sum and factor are for clipping alone. */
 typedef struct {
     const optim_move *move;
     ptrdiff_t from, to;
@@ -36,21 +36,36 @@ typedef struct {
 } optim_block;
 
 typedef struct {
+    const char *op;
+    at_names which;
+    optim_move like;       /* what all moves have; its l2 is the weight decay lambda */
+    bool decoupled;        /* lambda shortens w, and is no part of g */
+    bool decay_matrices;   /* lambda is not for vectors */
+    const char *m, *v, *k; /* names of the state that each has; k is a count */
+    int steps;             /* of at_muon */
+
     optim_move *move;
     int n;
     ptrdiff_t tasks, elements;
     void (*run)(const optim_block *b);
-    double *sum, factor; /* a sum for each task */
+    double *sum, factor, norm; /* of clipping: a sum for each task */
 } optim_job;
 
-AT_EACH_REAL(void, sgd_block, (const optim_block *b));
+/* call(t, job), which the line of job->op in a profile measures */
+bool at_optim_measured(at_tape *t, optim_job *job, bool (*call)(at_tape *t, optim_job *job));
 
-/* The moves of all parameters of the group; false after a sticky error of `op`. */
-bool at_optim_gather(at_tape *t, const char *op, at_names which, const optim_move *like,
-                     optim_job *job);
+/* Is what stays of a mean, such as beta1, in 0 .. 1?  False after a sticky error. */
+bool at_optim_share(at_tape *t, const char *op, const char *name, double share);
+/* The moves of all parameters of the group, with their state.  False after a sticky error; the
+ * learning rate, the decay, the momentum and eps may be one. */
+bool at_optim_gather(at_tape *t, optim_job *job);
+/* Counts this step, and returns the count. */
+double at_optim_count(const optim_move *m);
 /* job->run for every block of every move */
 void at_optim_run(optim_job *job);
-/* The same, and the gradients are used. */
+/* The same, and then the gradients are used. */
 void at_optim_move(at_tape *t, optim_job *job);
+
+AT_EACH_REAL(void, sgd_block, (const optim_block *b));
 
 #endif

@@ -25,25 +25,14 @@ void AT_REAL(look_ahead_block)(const optim_block *b)
 /* Which are not between layers: see at_muon. */
 #define MUON_EXCEPT "E,*.E,P,*.P,head.*,*.head.*"
 
-static bool muon(at_tape *t, double lr, at_muon_args args)
+static bool muon(at_tape *t, optim_job *job)
 {
-    const double mu = args.momentum != 0 ? args.momentum : 0.95, lambda = args.weight_decay;
-    const int steps = args.steps ? args.steps : 5;
-    AT_REQUIRE(t, lr >= 0 && isfinite(lr), "muon: lr is %g but must be >= 0", lr);
-    AT_REQUIRE(t, mu > 0 && mu < 1, "muon: momentum is %g but must be in 0 .. 1", mu);
-    AT_REQUIRE(t, lambda >= 0 && isfinite(lambda), "muon: weight_decay is %g but must be >= 0",
-               lambda);
-    AT_REQUIRE(t, steps > 0 && steps <= 100, "muon: steps is %d but must be 1 to 100", steps);
-
-    const at_names which = {args.only, args.except ? args.except : MUON_EXCEPT};
     int matrices = 0;
     for (int i = 0; i < at_param_count(t); i++) {
         const at_tensor *x = at_param_at(t, i);
-        matrices += x->shape.ndim == 2 && at_names_mean(which, x->name);
+        matrices += x->shape.ndim == 2 && at_names_mean(job->which, x->name);
     }
-    optim_move like = {.group = OPTIM_IS_MATRIX, .lr = lr, .l2 = lambda, .beta1 = mu};
-    optim_job job;
-    if (!at_optim_gather(t, "muon", which, &like, &job)) return false;
+    if (!at_optim_gather(t, job)) return false;
     AT_REQUIRE(t, matrices > 0,
                "muon: of the %d parameters of the tape none that is meant is a matrix: at_adamw "
                "moves the others",
@@ -51,12 +40,11 @@ static bool muon(at_tape *t, double lr, at_muon_args args)
     const size_t real = at_dtype_size(at_real(t));
     at_workspace w = {.slots = at_thread_count()};
     ptrdiff_t most = 0;
-    for (int i = 0; i < job.n; i++) {
-        optim_move *m = &job.move[i];
-        const int R = m->x->shape.dim[0], C = m->x->shape.dim[1];
+    for (int i = 0; i < job->n; i++) {
+        const at_shape s = job->move[i].x->shape;
+        const int R = s.dim[0], C = s.dim[1];
         const ptrdiff_t memory = at_orthogonal_memory(R, C);
         const size_t copies = at_gemm_workspace(R, C, R < C ? R : C, AT_GEMM_COLUMNS, real);
-        m->m = at_param_state(t, m->x, "muon_m");
         if (memory > most) most = memory;
         if (copies > w.size) w.size = copies;
     }
@@ -64,26 +52,34 @@ static bool muon(at_tape *t, double lr, at_muon_args args)
     void *memory = at_step_alloc(t, (size_t)most * real);
     if (!at_ok(t)) return false;
 
-    job.run = AT_OF_REAL(at_real(t), look_ahead_block);
-    at_optim_run(&job);
-    for (int i = 0; i < job.n; i++) {
-        optim_move *m = &job.move[i];
+    job->run = AT_OF_REAL(at_real(t), look_ahead_block);
+    at_optim_run(job);
+    for (int i = 0; i < job->n; i++) {
+        optim_move *m = &job->move[i];
         const int rows = m->x->shape.dim[0], cols = m->x->shape.dim[1];
-        AT_OF_REAL(at_real(t), orthogonal)(rows, cols, steps, m->x->grad, memory, w);
+        AT_OF_REAL(at_real(t), orthogonal)(rows, cols, job->steps, m->x->grad, memory, w);
         const double scale = cols > rows ? sqrt((double)cols / rows) : 1;
-        m->lr = lr * scale, m->l2 = lambda / scale, m->m = NULL;
+        m->lr *= scale, m->l2 /= scale, m->m = NULL;
     }
-    job.run = AT_OF_REAL(at_real(t), sgd_block); /* w <- w - lr (dw + l2 w) */
-    at_optim_move(t, &job);
+    job->run = AT_OF_REAL(at_real(t), sgd_block); /* w <- w - lr (dw + l2 w) */
+    at_optim_move(t, job);
     return true;
 }
 
 bool at_muon(at_tape *t, double lr, at_muon_args args)
 {
-    at_profile_line *outer = at_profile_enter(t, "muon");
-    const bool good = muon(t, lr, args);
-    at_profile_leave(t, outer);
-    return good;
+    optim_job job = {.op = "muon",
+                     .which = {args.only, args.except ? args.except : MUON_EXCEPT},
+                     .like = {.group = OPTIM_IS_MATRIX,
+                              .lr = lr,
+                              .l2 = args.weight_decay,
+                              .beta1 = args.momentum != 0 ? args.momentum : 0.95},
+                     .m = "muon_m",
+                     .steps = args.steps ? args.steps : 5};
+    if (!at_optim_share(t, job.op, "momentum", job.like.beta1)) return false;
+    AT_REQUIRE(t, job.steps > 0 && job.steps <= 100, "muon: steps is %d but must be 1 to 100",
+               job.steps);
+    return at_optim_measured(t, &job, muon);
 }
 
 #endif
