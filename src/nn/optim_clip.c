@@ -6,6 +6,7 @@
 
 AT_EACH_REAL(void, square_block, (const optim_block *b));
 AT_EACH_REAL(void, shrink_block, (const optim_block *b));
+AT_EACH_REAL(void, clamp_block, (const optim_block *b));
 
 /* sum of dw^2 in double: 16 sums side by side, which then come together */
 void AT_REAL(square_block)(const optim_block *b)
@@ -28,6 +29,14 @@ void AT_REAL(shrink_block)(const optim_block *b)
 {
     REAL *dw = b->move->x->grad;
     for (ptrdiff_t i = b->from; i < b->to; i++) dw[i] *= (REAL)b->factor;
+}
+
+void AT_REAL(clamp_block)(const optim_block *b)
+{
+    REAL *dw = b->move->x->grad;
+    const REAL high = (REAL)b->factor, low = -high;
+    for (ptrdiff_t i = b->from; i < b->to; i++)
+        dw[i] = VALUE(dw[i]) > VALUE(high) ? high : VALUE(dw[i]) < VALUE(low) ? low : dw[i];
 }
 
 #ifdef AT_ONCE
@@ -61,6 +70,22 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
     optim_job job = {.op = "clip_grad_norm", .factor = max_norm, .norm = (double)NAN};
     at_optim_measured(t, &job, clip_grad_norm);
     return job.norm;
+}
+
+/* factor: what an element may be */
+static bool clip_grad_value(at_tape *t, optim_job *job)
+{
+    AT_REQUIRE(t, job->factor > 0, "clip_grad_value: max is %g but must be > 0", job->factor);
+    if (!at_optim_gather(t, job)) return false;
+    at_optim_run(job);
+    return true;
+}
+
+bool at_clip_grad_value(at_tape *t, double max)
+{
+    optim_job job = {
+        .op = "clip_grad_value", .factor = max, .run = AT_OF_REAL(at_real(t), clamp_block)};
+    return at_optim_measured(t, &job, clip_grad_value);
 }
 
 #endif

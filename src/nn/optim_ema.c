@@ -1,7 +1,6 @@
 /* optim_ema.c -- averages of parameters, and how they take their place; see optim.h. */
 #include "nn/optim.h"
 
-#include "autograd/persist.h"
 #include "kernels/real.h"
 #include "nn/optim_moves.h"
 

@@ -1,7 +1,6 @@
 /* optim_muon.c -- Muon, for matrices; see optim.h for the equations. */
 #include "nn/optim.h"
 
-#include "autograd/persist.h"
 #include "kernels/parallel.h"
 #include "kernels/real.h"
 #include "nn/optim_moves.h"
