@@ -82,6 +82,13 @@ at_tensor *at_const(at_tape *t, at_shape shape, const double *values)
     return x;
 }
 
+at_tensor *at_floats(at_tape *t, at_shape shape, const float *values)
+{
+    at_tensor *x = at_const(t, shape, NULL);
+    if (x && values) at_convert(x->dtype, x->data, ATTIC_F32, values, at_count(shape));
+    return x;
+}
+
 at_tensor *at_variable(at_tape *t, at_shape shape, const double *values)
 {
     at_tensor *x = at_const(t, shape, values);

@@ -220,8 +220,7 @@ bool at_self_check(at_tape *t, bool on);
 int at_preferred_path(const at_tape *t);
 void at_prefer_path(at_tape *t, int path);
 
-/* How many streams at_draw has handed out.  Evaluation sets it back to what it was, so that a
- * training that is evaluated now and then goes on with the same bits. */
+/* How many streams at_draw has handed out. */
 uint64_t *at_draw_count(at_tape *t);
 
 /* Does the pattern that ends at `end` match the whole name?  * stands for anything.  If there is

@@ -63,6 +63,7 @@ AT_API at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init
 AT_API at_tensor *at_variable(at_tape *t, at_shape shape, const double *values);
 /* Constants.  values are copied, in memory order; NULL gives zeros. */
 AT_API at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
+AT_API at_tensor *at_floats(at_tape *t, at_shape shape, const float *values);
 /* Drawn from the tape's seed. */
 AT_API at_tensor *at_random(at_tape *t, at_shape shape, at_init init);
 AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
@@ -171,6 +172,10 @@ AT_API void at_rewind(at_tape *t, at_mark m);
 /* Names for what follows: parameters get the prefix "name.", graphs a box.  Scopes nest.  They are
  * opened and closed on a failed tape, too: at_clear_error finds them as they should be. */
 AT_API void at_scope(at_tape *t, const char *name);
+/* The same with a name as printf writes it: at_scopef(t, "block%d", i).  A format that is NULL, and
+ * a name of more than 159 bytes, are errors, and the scope is then counted like one that is opened
+ * on a failed tape. */
+AT_API AT_PRINTF(2, 3) void at_scopef(at_tape *t, const char *format, ...);
 AT_API void at_scope_end(at_tape *t);
 
 /* Train mode (the default) switches dropout on.  Frozen into each op when it is recorded. */
@@ -178,6 +183,29 @@ AT_API bool at_train(at_tape *t, bool on); /* returns the mode before */
 AT_API bool at_is_training(const at_tape *t);
 /* In a no-grad stretch nothing that is recorded wants a gradient.  Returns the setting before. */
 AT_API bool at_no_grad(at_tape *t, bool on);
+
+/* An evaluation that leaves no trace: train mode is off, nothing wants a gradient, and at the end
+ * both settings and the count of draws (at_draw) are what they were at the beginning, and all that
+ * was recorded since is forgotten, as by at_rewind.
+ *
+ *     at_eval e = at_eval_begin(t);
+ *     double held_out = at_item(loss_of(t, &m, x, y));
+ *     at_eval_end(t, e);
+ *
+ * So a training that is evaluated in between goes on with the same bits.  It draws the same numbers
+ * as the evaluation did: what an evaluation needs that no training step is to see, a program draws
+ * before at_eval_begin, or from a stream of its own.
+ *
+ * Evaluations nest, and the last one that was begun ends first.  Both functions work on a failed
+ * tape, too.  The end of an evaluation that a rewind has forgotten, or of another tape's, is an
+ * error and changes nothing; so is a beginning without memory for its mark. */
+typedef struct {
+    at_mark here;
+    bool training, no_grad;
+    uint64_t draws;
+} at_eval;
+AT_API at_eval at_eval_begin(at_tape *t);
+AT_API void at_eval_end(at_tape *t, at_eval e);
 
 /* ------------------------------------------------------------------ a function on a tape ------- */
 

@@ -11,27 +11,6 @@
 #include "train/sample.h"
 #include "ops/ops.h"
 
-/* What evaluation changes on a tape, and gives back. */
-typedef struct {
-    at_mark here;
-    bool training, no_grad;
-    uint64_t draws;
-} tape_state;
-
-static tape_state begin_inference(at_tape *t)
-{
-    return (tape_state){at_mark_here(t), at_train(t, false), at_no_grad(t, true),
-                        *at_draw_count(t)};
-}
-
-static void end_inference(at_tape *t, tape_state before)
-{
-    at_rewind(t, before.here);
-    at_train(t, before.training);
-    at_no_grad(t, before.no_grad);
-    *at_draw_count(t) = before.draws;
-}
-
 /* ----------------------------------------------------------------- evaluation ----------------- */
 
 /* Only the first `rows` windows count: behind the last one of all, the first ones come again, to
@@ -95,10 +74,10 @@ double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_ar
     if (!m || !d || !at_ok(t)) return (double)NAN;
     /* of sequences, 0 is as long as the longest */
     if (!a.length && !at_data_windows(d, a.split, 0)) a.length = m->config.context;
-    tape_state before = begin_inference(t);
+    const at_eval e = at_eval_begin(t);
     int total = windows_to_score(t, d, a);
     double nats = total ? mean_loss(t, m, d, a, total) : (double)NAN;
-    end_inference(t, before);
+    at_eval_end(t, e);
     return nats;
 }
 
@@ -225,8 +204,8 @@ int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_arg
     if (!m) at_fail(t, ATTIC_USER_ERROR, "generate: the model is NULL");
     if (!m || !at_ok(t)) return -1;
     if (!a.tokenizer) a.tokenizer = at_data_tokenizer(d);
-    tape_state before = begin_inference(t);
+    const at_eval e = at_eval_begin(t);
     int made = generate_text(t, m, a, out);
-    end_inference(t, before);
+    at_eval_end(t, e);
     return at_ok(t) ? made : -1;
 }

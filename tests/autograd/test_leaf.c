@@ -31,6 +31,24 @@ START_TEST(constants_hold_what_they_were_given)
 }
 END_TEST
 
+START_TEST(floats_become_the_real_type_of_the_tape)
+{
+    const float values[] = {1.5f, -0.1f, INFINITY};
+    for (int real = 0; real < 3; real++) {
+        t = at_open((at_dtype[]){ATTIC_F32, ATTIC_F64, ATTIC_DUAL}[real], 1);
+        at_tensor *x = at_floats(t, at_shape_of(3), values);
+        ck_assert(x->dtype == at_real(t) && !x->wants_grad && !x->node);
+        for (int i = 0; i < 3; i++) ck_assert(at_get(x, i) == (double)values[i]);
+        ck_assert(at_item(at_floats(t, at_shape_of(), NULL)) == 0);
+        ck_assert_ptr_null(at_floats(t, at_shape_of(-1), values));
+        assert_error("a tensor of shape [-1] is not possible: dims must be >= 0 and their product "
+                     "must fit into memory");
+        at_close(t);
+    }
+    ck_assert_ptr_null(at_floats(NULL, at_shape_of(3), values));
+}
+END_TEST
+
 START_TEST(elements_are_set_and_read_by_index)
 {
     t = at_open(ATTIC_F64, 1);
@@ -564,10 +582,10 @@ START_TEST(a_state_is_found_and_not_made)
 }
 END_TEST
 
-SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
-      wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
-      parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
-      a_renamed_parameter_is_found_by_its_new_name,
+SUITE(autograd_leaf, floats_become_the_real_type_of_the_tape, constants_hold_what_they_were_given,
+      elements_are_set_and_read_by_index, wrong_indices_are_named, only_leaves_can_be_written,
+      impossible_shapes_are_refused, parameters_are_found_by_name_and_in_order,
+      parameter_names_are_unique, a_renamed_parameter_is_found_by_its_new_name,
       a_parameter_that_found_no_memory_was_never_there, parameters_are_carried_from_f32_to_f64,
       state_is_made_once_per_parameter_and_name,
       only_a_parameter_has_state_and_the_state_has_a_name,
