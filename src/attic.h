@@ -41,9 +41,11 @@
 
 #include "nn/attention_layer.h"
 #include "nn/block.h"
+#include "nn/blocks.h"
 #include "nn/cache.h"
 #include "nn/ffn.h"
 #include "nn/linear.h"
+#include "nn/mlp.h"
 #include "nn/norm.h"
 #include "nn/optim.h"
 #include "nn/schedule.h"

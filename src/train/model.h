@@ -16,11 +16,9 @@
  *                (Touvron et al. 2023); train/import.h reads published weights */
 #ifndef AT_TRAIN_MODEL_H
 #define AT_TRAIN_MODEL_H
-#include "nn/block.h"
+#include "nn/blocks.h"
 #include "ops/ops.h"
 AT_BEGIN_C
-
-#define AT_MAX_LAYERS 48
 
 typedef enum { ATTIC_ROPE, ATTIC_LEARNED_POSITIONS, ATTIC_NO_POSITIONS } at_positions;
 

@@ -351,6 +351,20 @@ static at_block *block(void)
     return &made;
 }
 
+static at_blocks *blocks(void)
+{
+    static at_blocks made;
+    made = at_blocks_make(world.t, (at_block_config){.dim = 8, .heads = 2}, 1);
+    return &made;
+}
+
+static at_mlp *mlp(void)
+{
+    static at_mlp made;
+    made = at_mlp_make(world.t, (int[]){3, 4, 2}, 3, ATTIC_TANH);
+    return &made;
+}
+
 static at_ffn *ffn(void)
 {
     static at_ffn made;
