@@ -478,7 +478,7 @@ START_TEST(a_scope_can_have_a_number_in_its_name)
     ck_assert_str_eq(name_here(t, "v"), "v"); /* nothing was opened, */
     at_scope_end(t);                          /* but something ends */
     ck_assert(at_ok(t));
-    at_scopef(t, none);
+    at_scopef(t, none, 0);
     assert_error(t, "scope: the name is NULL");
     at_scope_end(t);
     at_scopef(NULL, "block%d", 1);
