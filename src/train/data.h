@@ -57,7 +57,10 @@ AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data
  * is not below vocab is found when it is read: then the batch is an error. */
 AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
 /* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held, split_seed, held_tail;
- * vocab, if y are classes: at_data_description warns of those that are in one split only). */
+ * vocab, if y are classes: at_data_description warns of those that are in one split only).  From
+ * arrays of C:
+ *
+ *     at_data_arrays(t, at_floats(t, at_shape_of(n, 2), x), at_ints(t, at_shape_of(n), y), args) */
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
