@@ -192,9 +192,9 @@ AT_API bool at_no_grad(at_tape *t, bool on);
  *     double held_out = at_item(loss_of(t, &m, x, y));
  *     at_eval_end(t, e);
  *
- * So a training that is evaluated in between goes on with the same bits.  It draws the same numbers
- * as the evaluation did: what an evaluation needs that no training step is to see, a program draws
- * before at_eval_begin, or from a stream of its own.
+ * So a training that is evaluated in between goes on with the same bits.  The training then draws
+ * the numbers that the evaluation has drawn: data on which no step is to be trained are drawn
+ * before at_eval_begin, or from a stream of the program's own.
  *
  * Evaluations nest, and the last one that was begun ends first.  Both functions work on a failed
  * tape, too.  The end of an evaluation that a rewind has forgotten, or of another tape's, is an

@@ -39,7 +39,7 @@ AT_API at_blocks at_blocks_make(at_tape *t, at_block_config config, int layers);
  *     at_tensor *weights[2];
  *     ... at_blocks_apply(t, &b, x, NULL, (at_block_args){.attention.weights = weights});
  *
- * For at_find: "block0.output", x behind block 0; "norm", the result. */
+ * For at_find: "block0.output", x behind block 0; "norm", the result, unless post-norm. */
 AT_API at_tensor *at_blocks_apply(at_tape *t, const at_blocks *b, at_tensor *x, at_tensor *memory,
                                   at_block_args args);
 

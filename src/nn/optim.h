@@ -20,11 +20,10 @@
  * A parameter is moved if it matches `only` (NULL: all do) and not `except` (NULL: none does).  An
  * `only` that matches nothing is an error: it is a misspelling.
  *
- * It is an error, of clipping as well, if no parameter of the tape has a gradient:
- * at_backward was forgotten, or its loss depends on no parameter that learns.  It is no error where
- * gradients were there since the last at_rewind and an optimizer has used them, or at_zero_grads
- * has dropped them: of two groups, the second may have none.  Nor is it one in a step that a run
- * skips (train/run.h).
+ * It is an error, of clipping as well, if no parameter of the tape has a gradient: at_backward was
+ * forgotten, or its loss depends on no parameter that learns.  It is no error where gradients were
+ * there since the last at_rewind and an optimizer has used them, or at_zero_grads has dropped them:
+ * of two groups, the second may have none.  Nor is it one in a step that a run skips (train/run.h).
  *
  * lr >= 0 is the learning rate.  With lr = 0 no parameter moves, but the state of the optimizer
  * does.

@@ -111,18 +111,17 @@ static at_tensor *case_rmsprop(at_tape *t, at_tensor **in, void *args)
     return times_difference(t, in[0], W, w);
 }
 
-/* The sign of u is u / |u|. */
-static at_tensor *case_lion(at_tape *t, at_tensor **in, void *ctx)
+/* The sign of u is u / |u|, or 0 if there are no gradients but 0. */
+static at_tensor *case_lion(at_tape *t, at_tensor **in, void *zero)
 {
     const at_lion_args a = {.beta1 = 0.5, .beta2 = 0.75, .weight_decay = lambda};
-    (void)ctx;
-    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *dw = copy_of(t, in[2]);
-    at_tensor *m = at_const(t, w->shape, NULL);
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *m = at_const(t, w->shape, NULL);
+    at_tensor *dw = *(bool *)zero ? m : copy_of(t, in[2]);
     for (int k = 0; k < STEPS; k++) {
-        give_gradient(t, W, in[2]);
+        give_gradient(t, W, dw);
         at_lion(t, lr, a);
         at_tensor *u = at_add(t, at_scale(t, m, a.beta1), at_scale(t, dw, 1 - a.beta1));
-        at_tensor *sign = at_div(t, u, at_abs(t, u));
+        at_tensor *sign = *(bool *)zero ? u : at_div(t, u, at_abs(t, u));
         w = at_sub(t, at_scale(t, w, 1 - lr * lambda), at_scale(t, sign, lr));
         m = at_add(t, at_scale(t, m, a.beta2), at_scale(t, dw, 1 - a.beta2));
     }
@@ -210,7 +209,8 @@ const at_case at_cases_zero[] = {
     STEP("rmsprop", case_rmsprop,
          (&(at_rmsprop_args){.alpha = 0.75, .eps = 0.01, .momentum = 0.5, .weight_decay = 0.2}),
          "momentum"),
-    STEP("lion", case_lion, NULL, "two steps"),
+    STEP("lion", case_lion, &(bool){false}, "two steps"),
+    STEP("lion", case_lion, &(bool){true}, "a gradient of 0"),
     STEP("clip_grad_value", case_clip_value, NULL, "and a step"),
     ROW("muon", "[3,2] [3,2] [3,2]", case_muon,
         .ctx = (&(at_muon_args){.momentum = 0.5, .steps = 1}), .note = "tall"),
