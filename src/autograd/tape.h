@@ -189,7 +189,7 @@ AT_API bool at_no_grad(at_tape *t, bool on);
  * was recorded since is forgotten, as by at_rewind.
  *
  *     at_eval e = at_eval_begin(t);
- *     double held_out = at_item(loss_of(t, &m, x, y));
+ *     double held_out = ...                     a loss on what is held out
  *     at_eval_end(t, e);
  *
  * So a training that is evaluated in between goes on with the same bits.  The training then draws

@@ -1,4 +1,4 @@
-/* blocks.h -- a stack of blocks, without a vocabulary: an encoder, a decoder, the inside of a model.
+/* blocks.h -- a stack of blocks without a vocabulary: an encoder, a decoder, the inside of models.
  *
  *     x = block0(x),  x = block1(x) ...        see block.h
  *     y = norm(x)                              post-norm: y = x
@@ -37,7 +37,7 @@ AT_API at_blocks at_blocks_make(at_tape *t, at_block_config config, int layers);
  * (weights, probs, scores, lse) are arrays with an element for each block:
  *
  *     at_tensor *weights[2];
- *     ... at_blocks_apply(t, &b, x, NULL, (at_block_args){.attention.weights = weights});
+ *     at_blocks_apply(t, &b, x, NULL, (at_block_args){.attention.weights = weights});
  *
  * For at_find: "block0.output", x behind block 0; "norm", the result, unless post-norm. */
 AT_API at_tensor *at_blocks_apply(at_tape *t, const at_blocks *b, at_tensor *x, at_tensor *memory,

@@ -40,7 +40,8 @@ AT_API double at_one_cycle(int step, int up, int total, double peak, double firs
  *     low + (peak - low) (1 + cos(pi u)) / 2
  *
  * where u goes from 0 to 1 in `length` steps, then, from the peak again, in length * times steps,
- * then in length * times^2 ...  times = 1: all are alike.  A length or times below 1 counts as 1. */
+ * then in length * times^2 ...  With times = 1 all are alike.  A length or times below 1 counts as
+ * 1. */
 AT_API double at_cosine_restarts(int step, int length, int times, double peak, double low);
 
 AT_END_C

@@ -60,7 +60,9 @@ AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
  * vocab, if y are classes: at_data_description warns of those that are in one split only).  From
  * arrays of C:
  *
- *     at_data_arrays(t, at_floats(t, at_shape_of(n, 2), x), at_ints(t, at_shape_of(n), y), args) */
+ *     at_tensor *x = at_floats(t, at_shape_of(n, 2), points);
+ *     at_tensor *y = at_ints(t, at_shape_of(n), labels);
+ *     at_data *d = at_data_arrays(t, x, y, args); */
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
