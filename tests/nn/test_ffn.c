@@ -48,7 +48,7 @@ START_TEST(each_activation_gives_the_numbers_of_its_formula)
     for (at_tape *t = NULL; next_tape(&t);)
         for (int k = 0; k < 2 * ACTS; k++) {
             at_activation act = (at_activation)(k % ACTS);
-            at_scope(t, at_shape_text(at_shape_of(k)));
+            at_scopef(t, "%d", k);
             at_ffn f =
                 make_ffn(t, (at_ffn_config){.dim = 3, .hidden = 5, .act = act, .bias = k >= ACTS});
             double x[] = {1, -0.5, 2}, h[5], y[3];

@@ -371,7 +371,7 @@ START_TEST(logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other)
 {
     for (at_tape *t = NULL; next_tape(&t);)
         for (int k = 0; k < VARIANTS; k++) {
-            at_scope(t, at_shape_text(at_shape_of(k)));
+            at_scopef(t, "%d", k);
             int first = at_param_count(t);
             at_model *m = at_model_make(t, variant(k));
             for (int i = first; i < at_param_count(t); i++)
@@ -439,7 +439,7 @@ START_TEST(without_positions_the_past_is_a_bag_of_ids)
     at_tape *t = at_open(ATTIC_F64, 1);
     const int32_t one[] = {3, 5, 8, 2, 9}, two[] = {8, 2, 3, 5, 9};
     for (int p = ATTIC_ROPE; p <= ATTIC_NO_POSITIONS; p++) {
-        at_scope(t, at_shape_text(at_shape_of(p)));
+        at_scopef(t, "%d", p);
         at_model_config c = small;
         c.layers = 1, c.dropout = 0, c.positions = (at_positions)p;
         at_model *m = at_model_make(t, c);
