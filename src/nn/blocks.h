@@ -3,8 +3,7 @@
  *     x = block0(x),  x = block1(x) ...        see block.h
  *     y = norm(x)                              post-norm: y = x
  *
- * x [B,T,dim] may be anything that is a row of numbers: patches of an image, measurements, the
- * points of a set.
+ * x [B,T,dim] may be any rows of numbers: patches of an image, measurements, the points of a set.
  *
  *     at_blocks b = at_blocks_make(t, (at_block_config){.dim = 32, .heads = 4}, 2);
  *     at_tensor *y = at_blocks_apply(t, &b, x, NULL, (at_block_args){0}); */
