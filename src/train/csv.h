@@ -12,12 +12,10 @@
  * matter when a process ends.
  *
  * Functions that return bool return false after a sticky error, one of kind ATTIC_FILE_ERROR unless
- * they say otherwise.  Whatever fails, the file has whole lines alone and keeps those it had. */
+ * they say otherwise. */
 #ifndef AT_TRAIN_CSV_H
 #define AT_TRAIN_CSV_H
-#include <stdio.h>
-
-#include "autograd/tape.h"
+#include "train/log_file.h"
 
 /* Columns: the caller's, and three behind the columns of the first step. */
 enum { AT_CSV_COLUMNS = 32, AT_CSV_NAME = 24, AT_CSV_FIXED = 3 };
@@ -31,13 +29,12 @@ typedef struct {
 
 typedef struct {
     at_tape *t;
-    const char *path, *new_path, *folder; /* of log.csv, of log.new.csv, and where they are */
-    FILE *file;                           /* NULL: a log that is nowhere but here */
+    at_log_file csv;               /* log.csv; path NULL: a log that is nowhere but here */
+    const char *new_path, *folder; /* of log.new.csv, and where both are */
     at_csv_column column[AT_CSV_COLUMNS];
     int columns, header; /* how many there are, and how many are in the header of the file */
     int fixed;           /* held, the first of the three; -1 before the first line */
-    ptrdiff_t lines, bytes;
-    int last_step; /* of the last line, or that at which the file was opened, */
+    int last_step;       /* of the last line, or that at which the file was opened, */
     double last_seconds;
 } at_csv;
 

@@ -46,7 +46,7 @@ static bool is_plain(at_run *r, const char *path)
 bool at_folder_in_place(const at_run *r)
 {
     return at_is_open_at(r->lock, r->path[RUN_LOCK]) ||
-           (r->log.file && at_is_open_at(r->log.file, r->path[RUN_LOG]));
+           (r->log.csv.file && at_is_open_at(r->log.csv.file, r->path[RUN_LOG]));
 }
 
 static bool require_place(at_run *r)
@@ -74,12 +74,12 @@ static bool place_checkpoint(at_run *r)
 bool at_folder_save(at_run *r)
 {
     if (!r->lock || r->saved == r->at.step) return true;
-    if (r->log.path) { /* else it is the first save, before the log is opened */
+    if (r->log.csv.path) { /* else it is the first save, before the log is opened */
         if (!require_place(r)) return false;
-        r->at.log_lines = r->log.lines;
+        r->at.log_lines = r->log.csv.lines;
     }
     r->at.seconds = at_run_seconds(r);
-    if (r->log.file && at_sync_file(r->log.file) != 0)
+    if (r->log.csv.file && at_sync_file(r->log.csv.file) != 0)
         return fail_file(r, "sync", r->path[RUN_LOG]);
     if (!at_checkpoint_save(r->t, r->path[RUN_NEW], &r->at) || !place_checkpoint(r)) return false;
     r->saved = r->at.step;
@@ -169,15 +169,15 @@ static bool take_folder(at_run *r)
 static bool open_log(at_run *r)
 {
     at_csv *log = &r->log;
-    log->path = r->path[RUN_LOG];
+    log->csv = (at_log_file){.t = r->t, .path = r->path[RUN_LOG]};
     log->new_path = r->path[RUN_NEW_LOG];
     log->folder = r->folder;
     log->last_step = r->at.step;
     log->last_seconds = r->at.seconds;
-    if (!is_plain(r, log->path) || !at_csv_open(log, r->at.log_lines)) return false;
-    if (log->lines < r->at.log_lines)
-        at_run_say(r, "warning: %s has %td lines, but had %td: its end was lost", log->path,
-                   log->lines, r->at.log_lines);
+    if (!is_plain(r, log->csv.path) || !at_csv_open(log, r->at.log_lines)) return false;
+    if (log->csv.lines < r->at.log_lines)
+        at_run_say(r, "warning: %s has %td lines, but had %td: its end was lost", log->csv.path,
+                   log->csv.lines, r->at.log_lines);
     return true;
 }
 
