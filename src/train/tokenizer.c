@@ -146,8 +146,7 @@ int at_tokenizer_find(const at_tokenizer *k, const char *bytes, ptrdiff_t n)
 
 /* ----------------------------------------------------------------- bytes and characters ------- */
 
-/* An *n of -1 becomes the number of bytes up to the text's 0. */
-static bool measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n)
+bool at_measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n)
 {
     AT_REQUIRE(t, !text || *n >= -1,
                "%s: the text has %td bytes, but must have >= 0, or -1 (up to its 0)", op, *n);
@@ -157,7 +156,7 @@ static bool measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t
 
 at_tokenizer *at_tokenizer_bytes(at_tape *t, const char *text, ptrdiff_t n)
 {
-    if (!measure_text(t, "tokenizer", text, &n)) return NULL;
+    if (!at_measure_text(t, "tokenizer", text, &n)) return NULL;
     bool occurs[256];
     int vocab = 0;
     memset(occurs, !text, sizeof occurs);
@@ -175,7 +174,7 @@ enum { N_CHARACTERS = 256 + 0x110000 };
 
 at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t n)
 {
-    if (!measure_text(t, "tokenizer", text, &n)) return NULL;
+    if (!at_measure_text(t, "tokenizer", text, &n)) return NULL;
     AT_REQUIRE(t, text && n > 0, "tokenizer: the text is empty");
     at_mark here = at_mark_here(t);
     bool *occurs = at_step_alloc(t, N_CHARACTERS * sizeof *occurs);
@@ -231,7 +230,7 @@ int32_t *at_encode(at_tape *t, const at_tokenizer *k, const char *text, ptrdiff_
                    ptrdiff_t *n)
 {
     AT_REQUIRE(t, k && text && n, "encode: %s is NULL", !k ? "the tokenizer" : text ? "n" : "text");
-    if (!measure_text(t, "encode", text, &bytes)) return NULL;
+    if (!at_measure_text(t, "encode", text, &bytes)) return NULL;
     AT_REQUIRE(t, bytes <= 1 << 30, "encode: the text has %td bytes, but at most %d are possible",
                bytes, 1 << 30);
     const unsigned char *p = (const unsigned char *)text;

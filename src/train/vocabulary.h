@@ -24,6 +24,8 @@ struct at_tokenizer {
     uint32_t *class_start;           /* gpt2: see unicode.c */
 };
 
+/* An *n of -1 becomes the number of bytes up to the text's 0.  False after a sticky error. */
+bool at_measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n);
 /* A tokenizer with places for this many tokens, bytes and merges, none there yet: NULL after a
  * sticky error. */
 at_tokenizer *at_vocabulary_make(at_tape *t, at_token_kind kind, int vocab, size_t bytes,
@@ -69,6 +71,11 @@ at_char_class at_unicode_class(const uint32_t *starts, int32_t c);
 /* The end of the piece of a text of n bytes that begins at i, as GPT-2 cuts it: see pairs.c. */
 ptrdiff_t at_gpt2_piece(const uint32_t *starts, const unsigned char *text, ptrdiff_t n,
                         ptrdiff_t i);
+
+/* GPT-2's files write every byte as a character that can be seen, one of U+0000 .. U+0143; their
+ * order is that of the ids of GPT-2's bytes.  -1: c stands for no byte. */
+enum { AT_BYTE_CHARACTERS = 256 + 68 };
+int at_byte_of_character(int32_t c);
 
 /* Encodes n bytes into ids, which has a place for n + 1; returns how many, -1 after a sticky
  * error. */
