@@ -1,7 +1,6 @@
 /* csv.c -- log.csv of a run, whose columns may come at any time; see csv.h. */
 #include "train/csv.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
@@ -134,6 +133,7 @@ bool at_csv_open(at_csv *c, ptrdiff_t lines)
 void at_csv_close(at_csv *c)
 {
     at_log_file_close(&c->csv);
+    at_log_file_close(&c->json);
 }
 
 /* ------------------------------------------------------------------ write ---------------------- */
@@ -201,13 +201,13 @@ int at_csv_put(char *to, int size, const char *before, double x, int digits)
     return n;
 }
 
-static int put_csv_cell(const at_csv *c, int i, char *to, int size)
+int at_csv_put_mean(const at_csv *c, int i, const char *before, char *to, int size)
 {
     double x = at_csv_mean(c, i);
-    if (!c->column[i].count) return snprintf(to, (size_t)size, ",");
-    if (i == c->fixed + CSV_SECONDS) return snprintf(to, (size_t)size, ",%s", at_fixed_text(x, 3));
-    if (i == c->fixed + CSV_PER_SECOND) return at_csv_put(to, size, ",", x, 4);
-    return at_csv_put(to, size, ",", x, at_real(c->t) == ATTIC_F32 ? 9 : 17);
+    if (i == c->fixed + CSV_SECONDS)
+        return snprintf(to, (size_t)size, "%s%s", before, at_fixed_text(x, 3));
+    if (i == c->fixed + CSV_PER_SECOND) return at_csv_put(to, size, before, x, 4);
+    return at_csv_put(to, size, before, x, at_real(c->t) == ATTIC_F32 ? 9 : 17);
 }
 
 static bool write_step(at_csv *c, int step)
@@ -216,7 +216,9 @@ static bool write_step(at_csv *c, int step)
     bool complete = prepare(c);
     if (!c->csv.file || c->header == 0) return false;
     int n = snprintf(line, sizeof line, "%d", step);
-    for (int i = 0; i < c->header; i++) n += put_csv_cell(c, i, line + n, AT_LOG_LINE - n);
+    for (int i = 0; i < c->header; i++)
+        n += c->column[i].count ? at_csv_put_mean(c, i, ",", line + n, AT_LOG_LINE - n)
+                                : snprintf(line + n, sizeof line - (size_t)n, ",");
     snprintf(line + n, sizeof line - (size_t)n, "\n");
     if (!at_log_file_write(&c->csv, line)) return false;
     for (int i = 0; i < c->header; i++) c->column[i].in_last_line = c->column[i].count > 0;
@@ -241,5 +243,6 @@ bool at_csv_end(at_csv *c, int step, bool due, const double *held, double second
         give_value(c, c->fixed + CSV_PER_SECOND, (step - c->last_step) * per_step / spent);
     c->last_step = step;
     c->last_seconds = seconds;
-    return write_step(c, step);
+    const bool written = write_step(c, step);
+    return at_json_log_write(c, step) && written;
 }

@@ -167,10 +167,10 @@ static bool check_run(at_run *r, const char *folder)
     AT_REQUIRE(t, !folder || *folder,
                "run: the name of the folder is empty; NULL is a run without");
     AT_REQUIRE(
-        t, folder || (!a->save_every && !a->fresh && a->log_every == 1),
-        "run: save_every is %d, log_every %d, fresh %d, but without a folder there is nothing "
-        "to save, to log to or to remove",
-        a->save_every, a->log_every, a->fresh);
+        t, folder || (!a->save_every && !a->fresh && a->log_every == 1 && !a->json_log),
+        "run: save_every is %d, log_every %d, json_log %d, fresh %d, but without a folder there is "
+        "nothing to save, to log to or to remove",
+        a->save_every, a->log_every, a->json_log, a->fresh);
     AT_REQUIRE(t, !open_run, "run: %s is still open, and a process can have one run at a time",
                open_run->folder);
     AT_REQUIRE(t, a->steps > 0, "run: steps is %d, but must be > 0", a->steps);

@@ -27,6 +27,7 @@ static const char *const run_file_name[RUN_FILES] = {"checkpoint.safetensors",
                                                      "best.safetensors",
                                                      "log.csv",
                                                      "log.new.csv",
+                                                     "log.jsonl",
                                                      "run.lock"};
 
 static bool fail_file(at_run *r, const char *what, const char *path)
@@ -79,8 +80,10 @@ bool at_folder_save(at_run *r)
         r->at.log_lines = r->log.csv.lines;
     }
     r->at.seconds = at_run_seconds(r);
-    if (r->log.csv.file && at_sync_file(r->log.csv.file) != 0)
-        return fail_file(r, "sync", r->path[RUN_LOG]);
+    const at_log_file *log[] = {&r->log.csv, &r->log.json};
+    for (int i = 0; i < 2; i++)
+        if (log[i]->file && at_sync_file(log[i]->file) != 0)
+            return fail_file(r, "sync", log[i]->path);
     if (!at_checkpoint_save(r->t, r->path[RUN_NEW], &r->at) || !place_checkpoint(r)) return false;
     r->saved = r->at.step;
     return true;
@@ -101,7 +104,9 @@ static bool load_checkpoints(at_run *r)
     if (r->has_checkpoint && at_checkpoint_load(r->t, r->path[RUN_CHECKPOINT], &r->at)) return true;
     if (!at_ok(r->t) && at_error_kind_of(r->t) != ATTIC_FILE_ERROR) return false;
     if (!is_there(r->path[RUN_PREVIOUS])) {
-        AT_REQUIRE(r->t, !is_there(r->path[RUN_LOG]) && !is_there(r->path[RUN_BEST]),
+        AT_REQUIRE(r->t,
+                   !is_there(r->path[RUN_LOG]) && !is_there(r->path[RUN_JSON_LOG]) &&
+                       !is_there(r->path[RUN_BEST]),
                    "run: %s has a log or a best, but no checkpoint (fresh begins anew and removes "
                    "what is there)",
                    r->folder);
@@ -178,7 +183,9 @@ static bool open_log(at_run *r)
     if (log->csv.lines < r->at.log_lines)
         at_run_say(r, "warning: %s has %td lines, but had %td: its end was lost", log->csv.path,
                    log->csv.lines, r->at.log_lines);
-    return true;
+    if (!r->args.json_log) return true;
+    log->json = (at_log_file){.t = r->t, .path = r->path[RUN_JSON_LOG]};
+    return is_plain(r, log->json.path) && at_json_log_open(log, r->at.step);
 }
 
 bool at_folder_open(at_run *r)

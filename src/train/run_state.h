@@ -15,6 +15,7 @@ typedef enum {
     RUN_BEST,
     RUN_LOG,
     RUN_NEW_LOG,
+    RUN_JSON_LOG,
     RUN_LOCK,
     RUN_FILES
 } run_file;
