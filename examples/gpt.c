@@ -3,6 +3,7 @@
  *     gpt train --out out/gpt --steps 2000 book.txt        ^C stops it; the same command goes on
  *     gpt sample --out out/gpt --prompt "The "             continues the prompt
  *     gpt info --out out/gpt                               parameters, memory, FLOP per token
+ *     gpt train --vocab 2048 book.txt                      tokens are learned from the text first
  *     gpt train --init-from gpt2/model.safetensors --tokenizer gpt2 --heads 12 book.txt
  *
  * This is the file to copy for a training of your own: besides attic's public headers it needs
@@ -25,8 +26,8 @@
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
-           eval_every = 200, save_every = 100, patience, gpt2, fresh, other_arithmetic, seed = 1337,
-           n_tokens = 500, top_k = 40;
+           eval_every = 200, save_every = 100, patience, gpt2, fresh, json_log, other_arithmetic,
+           seed = 1337, vocab, n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
 static const char *stored = "f32";
@@ -41,10 +42,12 @@ static const option model_options[] = {
     {"eval-every", &eval_every, NULL, NULL, 1, 1e9, "steps between evaluations"},
     {"save-every", &save_every, NULL, NULL, 1, 1e9, "steps between checkpoints"},
     {"patience", &patience, NULL, NULL, 0, 1e6, "evaluations without a lower loss; 0: any number"},
+    {"json-log", &json_log, NULL, NULL, 0, 0, "log.jsonl beside log.csv"},
     {"fresh", &fresh, NULL, NULL, 0, 0, "begin anew: removes the run that is in the folder"},
     {"other-arithmetic", &other_arithmetic, NULL, NULL, 0, 0,
      "go on with the run of a build of the other arithmetic (docs/bits.md)"},
     {"tokenizer", NULL, NULL, &tokenizer, 0, 0, "bytes, chars, x.bin of llama2.c, folder of GPT-2"},
+    {"vocab", &vocab, NULL, NULL, 0, 1e6, "tokens learned from the text, kept in --out; 0: none"},
     {"gpt2", &gpt2, NULL, NULL, 0, 0, "blocks as GPT-2 has them, not as Llama"},
     {"init-from", NULL, NULL, &weights, 0, 0, "safetensors of GPT-2 or Llama: its weights, sizes"},
     {"layers", &layers, NULL, NULL, 1, AT_MAX_LAYERS, "transformer blocks"},
@@ -71,16 +74,19 @@ static const option sample_options[] = {
 
 static at_data *open_text(at_tape *t, char *const *files, int n_files)
 {
-    at_data_args args = {.paths = files, .n = n_files, .held = 0.1};
-    char vocab[4096], merges[4096];
-    snprintf(vocab, sizeof vocab, "%s/vocab.json", tokenizer);
+    at_data_args args = {.paths = files, .n = n_files, .held = 0.1, .bpe = vocab};
+    char tokens[4096], merges[4096];
+    snprintf(tokens, sizeof tokens, "%s/vocab.json", tokenizer);
     snprintf(merges, sizeof merges, "%s/merges.txt", tokenizer);
     args.chars = strcmp(tokenizer, "chars") == 0;
     const char *dot = strrchr(tokenizer, '.');
-    if (dot && strcmp(dot, ".bin") == 0)
+    if (vocab && strcmp(tokenizer, "bytes") != 0)
+        at_fail(t, ATTIC_USER_ERROR, "--vocab learns tokens, and --tokenizer %s has others",
+                tokenizer);
+    else if (dot && strcmp(dot, ".bin") == 0)
         args.tokenizer = at_tokenizer_llama2(t, tokenizer);
     else if (!args.chars && strcmp(tokenizer, "bytes") != 0)
-        args.tokenizer = at_tokenizer_gpt2(t, vocab, merges);
+        args.tokenizer = at_tokenizer_gpt2(t, tokens, merges);
     at_data *d = at_data_text(t, args);
     if (d && at_data_windows(d, ATTIC_HELD, context) == 0)
         at_fail(t, ATTIC_USER_ERROR, "%td held-out tokens are too few for a context of %d",
@@ -179,6 +185,25 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
              (at_adamw_args){.beta2 = 0.99, .weight_decay = 0.1, .decay_matrices = true});
 }
 
+/* A loss in nats per byte, and per token, of which each has so many bytes. */
+static const char *loss_text(double nats, double bytes)
+{
+    static char text[80];
+    if (bytes == 1)
+        snprintf(text, sizeof text, "%.3f nats per byte", nats);
+    else
+        snprintf(text, sizeof text, "%.3f nats per token, %.3f per byte,", nats, nats / bytes);
+    return text;
+}
+
+/* The loss on held-out text.  That per byte is logged, too, where it is another. */
+static void evaluate(at_tape *t, at_run *r, const at_model *m, const at_data *d, double bytes)
+{
+    double nats = at_model_loss(t, m, d, (at_eval_args){ATTIC_HELD, 20, rows, context});
+    if (bytes != 1) at_run_log(r, "held_per_byte", nats / bytes);
+    at_run_best(r, nats);
+}
+
 static int train(at_tape *t, char *const *files, int n_files)
 {
     at_data *d = open_text(t, files, n_files);
@@ -187,23 +212,27 @@ static int train(at_tape *t, char *const *files, int n_files)
     snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
     at_describe(t, "training", how);
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
-    args.other_arithmetic = other_arithmetic, args.peers = GPT_PEERS;
+    args.other_arithmetic = other_arithmetic, args.peers = GPT_PEERS, args.json_log = json_log;
     args.patience = patience, args.per_step = (double)rows * micros * context; /* tokens */
     at_run *r = at_run_open(t, out, args);
     if (at_ok(t))
         printf("data      %s\nmodel     %s\n          %td parameters\n", at_data_description(d),
                at_model_text(t, m->config), at_model_params(m));
-    const at_eval_args all = {ATTIC_HELD, 0, rows, context}, some = {ATTIC_HELD, 20, rows, context};
+    if (vocab && at_ok(t) && (!args.peers || args.peers->rank == 0))
+        at_tokenizer_save(t, at_data_tokenizer(d), out);
+    const double bytes = at_data_bytes_per_id(t, d, ATTIC_HELD);
     at_reuse_memory(t, true); /* backward gives back what it has read */
     at_mark mark = at_mark_here(t);
     while (at_run_next(r)) {
         train_step(t, r, m, d);
-        if (at_run_every(r, eval_every)) at_run_best(r, at_model_loss(t, m, d, some));
+        if (at_run_every(r, eval_every)) evaluate(t, r, m, d, bytes);
         at_rewind(t, mark);
     }
-    if (at_run_finished(r))
-        printf("held out  %.3f nats per token after %d steps, on all that is held out\n",
-               at_model_loss(t, m, d, all), at_run_step(r));
+    if (at_run_finished(r)) {
+        double nats = at_model_loss(t, m, d, (at_eval_args){ATTIC_HELD, 0, rows, context});
+        printf("held out  %s after %d steps, on all that is held out\n", loss_text(nats, bytes),
+               at_run_step(r));
+    }
     return at_run_close(r);
 }
 

@@ -1,8 +1,8 @@
 # programs.mk -- programs to run, and the benchmarks.
 
-gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
+gpt: ## train a language model and keep it in out/gpt; TEXT="files...", VOCAB=2048 (tokens learned from it) or ARGS="--help"
 	+@$(on_all_cores) $(B)/examples/gpt
-	@$(B)/examples/gpt train $(ARGS) $(TEXT)
+	@$(B)/examples/gpt train $(if $(VOCAB),--vocab $(VOCAB)) $(ARGS) $(TEXT)
 
 patterns: ## which patterns have the heads of the model that `make gpt` trained?  Their picture in out/patterns.svg
 	+@$(on_all_cores) $(B)/examples/patterns

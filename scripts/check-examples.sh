@@ -362,12 +362,23 @@ gpt_begins() {
 2|too few for a context of 4096|train --out $work/none --context 4096 README.md
 2|say train, sample or info first|learn
 2|there are no files to learn from|train
+2|--vocab learns tokens, and --tokenizer chars has others|train --out $work/none --vocab 300 --tokenizer chars README.md
+2|size is 255, but must be >= 256|train --out $work/none --vocab 255 README.md
 2|--steps must be a whole number from 1|train --steps 0 README.md
 2|there is no option --steps|sample --steps 2
 1|none/checkpoint.safetensors: No such file|sample --out $work/none
 2|U+0041 at byte 0 has no token|sample --out $work/gpt2 --prompt A
 RUNS
     "$programs/gpt" info --out "$work/llama" | grep -q '^parameters  3376, ' || { echo "    gpt info"; return 1; }
+    # tokens that are learned: kept, sampled, taken for another training, which then has the same losses
+    small="--json-log --eval-every 1 --layers 1 --dim 16 --heads 2 --steps 2 --rows 2 --context 16 README.md"
+    # shellcheck disable=SC2086
+    "$programs/gpt" train --out "$work/learned" --vocab 300 $small >"$work/learned.txt" 2>"$work/errors" &&
+        "$programs/gpt" train --out "$work/again" --tokenizer "$work/learned" $small >"$work/again.txt" 2>"$work/errors" &&
+        same "$work/learned.txt" "$work/again.txt" &&
+        grep -q 'held out  [5-6].[0-9]* nats per token, [2-5].[0-9]* per byte, after 2 steps' "$work/again.txt" &&
+        grep -q '^{"step":2,"loss":.*"held_per_byte":[2-5]\.[0-9]*,' "$work/learned/log.jsonl" &&
+        "$programs/gpt" sample --out "$work/learned" --n 5 >"$work/output" || { cat "$work/errors"; echo "    gpt --vocab"; return 1; }
     # 4 layers of 12 dim^2 parameters each, and 19 letters of dim
     (ulimit -v 4000000 && ends 1 'gpt: a model of about 206160 million parameters, 3145747 MiB with' \
         gpt train --out "$work/none" --dim 65536 "$work/letters.txt" >"$work/output") || return 1
