@@ -278,18 +278,26 @@ static char *put_token(char *to, const at_tokenizer *k, int32_t id)
     return to + (k->score ? snprintf(to, 16, " %08x\n", bits) : snprintf(to, 16, "\n"));
 }
 
+const at_merge **at_merges_by_rank(at_tape *t, const at_tokenizer *k)
+{
+    size_t size = ((size_t)k->n_merges + 1) * sizeof(at_merge *);
+    const at_merge **by_rank = at_step_alloc(t, size);
+    if (!by_rank) return NULL;
+    memset(by_rank, 0, size);
+    for (uint32_t i = 0; i < k->merge_size; i++)
+        if (k->merge[i].joined >= 0) by_rank[k->merge[i].rank] = &k->merge[i];
+    return by_rank;
+}
+
 char *at_tokenizer_text(at_tape *t, const at_tokenizer *k)
 {
     AT_REQUIRE(t, k, "tokenizer: the tokenizer is NULL");
     size_t n_merges = (size_t)k->n_merges, tokens = (size_t)k->vocab;
     char *text =
         at_step_alloc(t, 80 + 2 * (size_t)k->start[k->vocab] + 12 * tokens + 24 * n_merges);
-    const at_merge **by_rank = at_step_alloc(t, (n_merges + 1) * sizeof(at_merge *));
+    const at_merge **by_rank = at_merges_by_rank(t, k);
     if (!at_ok(t)) return NULL;
-    memset(by_rank, 0, (n_merges + 1) * sizeof(at_merge *));
-    for (uint32_t i = 0; i < k->merge_size; i++)
-        if (k->merge[i].joined >= 0) by_rank[k->merge[i].rank] = &k->merge[i];
-    int kept = 0; /* a merge that was given twice is in the table once */
+    int kept = 0;
     for (size_t i = 0; i < n_merges; i++) kept += by_rank[i] != NULL;
     char *to = text + snprintf(text, 80, "attic tokenizer 1 %s %d %d\n", kind_name[k->kind],
                                k->vocab, kept);

@@ -1,6 +1,7 @@
 /* tokenizer_files.c -- vocabularies of others: llama2.c's tokenizer.bin, GPT-2's vocab.json and
- * merges.txt.  A file is taken for what it may be, damaged or hostile: memory is asked for in
- * proportion to its size, and what it says is compared with its size before it is believed. */
+ * merges.txt, which are written, too.  A file is taken for what it may be, damaged or hostile:
+ * memory is asked for in proportion to its size, and what it says is compared with its size before
+ * it is believed. */
 #include <math.h>
 #include <string.h>
 
@@ -96,6 +97,14 @@ static int byte_of_character(int32_t c)
     if (c < 256) return (c > 32 && c < 127) || (c > 160 && c != 173) ? c : -1;
     c -= 256;
     return c <= 32 ? c : c == 33 ? 127 : c <= 66 ? 128 + (c - 34) : c == 67 ? 173 : -1;
+}
+
+/* The same in the other direction. */
+static int32_t character_of_byte(int b)
+{
+    for (int32_t c = 256; c < 256 + 68; c++)
+        if (byte_of_character(c) == b) return c;
+    return b;
 }
 
 /* Such a text becomes bytes, where it stands; how many, -1 if a character stands for none. */
@@ -208,4 +217,40 @@ at_tokenizer *at_tokenizer_gpt2(at_tape *t, const char *vocab_json, const char *
     at_tokenizer *k = gpt2_of_files(t, vocab_json, merges_txt);
     at_rewind(t, here);
     return k;
+}
+
+/* In a JSON string a quote and a backslash have one before them. */
+static void write_token(FILE *f, const at_tokenizer *k, int32_t id, bool json)
+{
+    int n;
+    const char *bytes = at_token_bytes(k, id, &n);
+    for (int i = 0; i < n; i++) {
+        unsigned char text[4];
+        const int32_t c = character_of_byte((unsigned char)bytes[i]);
+        if (json && (c == '"' || c == '\\')) fputc('\\', f);
+        fwrite(text, 1, (size_t)at_utf8_put(text, c), f);
+    }
+}
+
+bool at_vocabulary_write(at_tape *t, const at_tokenizer *k, const char *vocab_json,
+                         const char *merges_txt)
+{
+    const at_merge **merge = at_merges_by_rank(t, k);
+    FILE *f = at_file_create(t, vocab_json);
+    for (int id = 0; f && id < k->vocab; id++) {
+        fputs(id ? ", \"" : "{\"", f);
+        write_token(f, k, id, true);
+        fprintf(f, "\": %d", id);
+    }
+    if (f) fputs("}\n", f);
+    if (!at_file_close(t, f, vocab_json)) return false;
+    if ((f = at_file_create(t, merges_txt))) fputs("#version: 0.2\n", f);
+    for (int i = 0; f && i < k->n_merges; i++) {
+        if (!merge[i]) continue;
+        write_token(f, k, merge[i]->left, false);
+        fputc(' ', f);
+        write_token(f, k, merge[i]->right, false);
+        fputc('\n', f);
+    }
+    return at_file_close(t, f, merges_txt);
 }

@@ -34,6 +34,13 @@ void at_vocabulary_add(at_tokenizer *k, const void *bytes, size_t n, float score
 bool at_vocabulary_merge(at_tape *t, at_tokenizer *k, int32_t left, int32_t right);
 /* The merge of these two: NULL or one whose joined is -1 if there is none. */
 const at_merge *at_merge_of(const at_tokenizer *k, int32_t left, int32_t right);
+/* The merges by their ranks, n_merges of them, in step memory: NULL for one that was given before.
+ * NULL after a sticky error. */
+const at_merge **at_merges_by_rank(at_tape *t, const at_tokenizer *k);
+/* Writes GPT-2's two files, which at_tokenizer_gpt2 reads as the same tokenizer: k is of the kind
+ * gpt2 or bytes, and no two tokens have the same bytes.  False after a sticky error. */
+bool at_vocabulary_write(at_tape *t, const at_tokenizer *k, const char *vocab_json,
+                         const char *merges_txt);
 /* The token of the bytes of both, -1 if there is none. */
 int32_t at_joined_token(const at_tokenizer *k, int32_t left, int32_t right);
 

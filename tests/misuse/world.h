@@ -312,6 +312,13 @@ static at_model *model_of_gpt2(void)
                                                     .positions = ATTIC_LEARNED_POSITIONS});
 }
 
+static at_model *gpt2_with_adapters(void)
+{
+    at_model *m = model_of_gpt2();
+    at_model_lora(world.t, m, (at_lora_args){.rank = 2, .only = "*.q.W,*.up.W"});
+    return m;
+}
+
 static at_model_cache *decoding(void)
 {
     static at_model_cache cache;
@@ -475,6 +482,8 @@ static void make_files(void)
     at_data_ids(t, numbers.i32, 64, (at_data_args){.vocab = 8, .tokenizer = tokenizer()});
     model();
     at_save(t, path("model.safetensors"), (at_part_args){0});
+    at_scope(t, "gpt2");
+    at_model_lora_export(t, gpt2_with_adapters(), path("adapters"), (at_export_args){0});
     FILE *f = fopen(path("text.txt"), "w");
     for (int i = 0; i < 300; i++) fputs("abcdefgh", f);
     fclose(f);
