@@ -32,12 +32,12 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 
 # A fuzzer tries inputs that reach code which no input before has reached.
 fuzzer := $(B)/tests/fuzz/files
-fuzz: ## any bytes as .npy, safetensors, .npz, deflated data, vocabularies and JSON: read or refused? SECONDS=30 each; needs clang
+fuzz: ## any bytes as .npy, safetensors, .npz, deflated data, vocabularies, config.json and JSON: read or refused? SECONDS=30 each; needs clang
 	$(call tool,clang,clang)
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c course/arrays.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c course/arrays.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,import_config.c pairs.c published.c settings.c tokenizer.c tokenizer_files.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests -Icourse
 
@@ -198,6 +198,13 @@ check-python: $(shared) $(B)/examples/microgpt ## the tests of attic.py, and whe
 	@CC='$(CC)' ATTIC_LIBRARY='$(abspath $(shared))' ATTIC_MICROGPT='$(abspath $(B)/examples/microgpt)' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 .PHONY: python check-python
 
+export_models := $(export_c:%.c=$(B)/%)
+$(export_models): $(call objects,$(export_c)) $(static)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+check-export: $(export_models) ## exported models and adapters, read by NumPy, and by PyTorch (here or in PEER_ROOT=folder): the same logits?
+	@PYTHON='$(PYTHON)' sh scripts/check-export.sh $(export_models) $(B)/exported
+
 check-links: ## do the links of the documentation lead to what they name and quote?
 	@sh scripts/check-links.sh $(texts)
 
@@ -278,8 +285,8 @@ check-all: ## everything, both compilers; takes long
 	$(sub) fuzz SECONDS=600
 	$(sub) coverage prove-coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-sandbox check-python check-benches check-page FIREFOX=1
+	$(sub) graph check-readme check-examples check-sandbox check-python check-export check-benches check-page FIREFOX=1
 	$(sub) check-site STALE=error
 .PHONY: bits check-bits gradcheck-corpus prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
-    check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
+    check-long check-programs check-duals check-readme check-links check-export check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all
