@@ -3,6 +3,7 @@
  *     gpt train --out out/gpt --steps 2000 book.txt        ^C stops it; the same command goes on
  *     gpt sample --out out/gpt --prompt "The "             continues the prompt
  *     gpt info --out out/gpt                               parameters, memory, FLOP per token
+ *     gpt export --out out/gpt hf                          a folder of Hugging Face's form
  *     gpt train --init-from gpt2/model.safetensors --tokenizer gpt2 --heads 12 book.txt
  *
  * This is the file to copy for a training of your own: besides attic's public headers it needs
@@ -29,7 +30,7 @@ static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads 
            n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
-static const char *stored = "f32";
+static const char *stored = "f32", *names = "";
 
 static const option model_options[] = {
     {"out", NULL, NULL, &out, 0, 0, "folder of the model"},
@@ -65,6 +66,12 @@ static const option sample_options[] = {
     {"top-p", NULL, &top_p, NULL, 0, 1, "only the most likely ones that reach p; 0: off"},
     {"dtype", NULL, NULL, &stored, 0, 0, "of stored weights, keys, values: f32, f16 or bf16"},
     {"seed", &seed, NULL, NULL, 0, 2147483647, "of what is drawn"},
+    {0}};
+
+static const option export_options[] = {
+    {"out", NULL, NULL, &out, 0, 0, "folder of the model"},
+    {"names", NULL, NULL, &names, 0, 0, "gpt2 or llama; empty: those that the model fits"},
+    {"dtype", NULL, NULL, &stored, 0, 0, "of the weights that are written: f32, f16 or bf16"},
     {0}};
 
 /* ------------------------------------------------------------------ text and model ------------- */
@@ -222,17 +229,44 @@ static const char *model_file(void)
     return path;
 }
 
-static void sample(at_tape *t)
+/* What --dtype says. */
+static at_dtype stored_dtype(at_tape *t)
 {
     at_dtype dtype = ATTIC_F32;
     while (dtype <= ATTIC_BF16 && strcmp(at_dtype_text(dtype), stored) != 0) dtype++;
     if (dtype > ATTIC_BF16) at_fail(t, ATTIC_USER_ERROR, "--dtype: there is no \"%s\"", stored);
+    return dtype;
+}
+
+static void sample(at_tape *t)
+{
+    at_dtype dtype = stored_dtype(t);
     at_store_params(t, dtype); /* matrices in 16 bits take half of the memory */
     at_tokenizer *k = at_tokenizer_open(t, model_file());
     at_model *m = at_model_open(t, model_file());
     at_generate_args args = {.prompt = prompt, .n = n_tokens, .top_k = top_k, .top_p = top_p};
     args.temperature = temperature, args.tokenizer = k, args.cache = dtype;
     if (at_generate(t, m, NULL, args, stdout) >= 0) printf("\n");
+}
+
+/* The model as a folder of published form, with its tokenizer if that has one. */
+static void export_model(at_tape *t, const char *folder)
+{
+    static const char *const known[] = {[ATTIC_NAMES_GPT2] = "gpt2", [ATTIC_NAMES_LLAMA] = "llama"};
+    at_export_args args = {.dtype = stored_dtype(t)};
+    at_tokenizer *k = at_tokenizer_open(t, model_file());
+    at_model *m = at_model_open(t, model_file());
+    const char *kind = at_tokenizer_kind(k);
+    if (strcmp(kind, "gpt2") == 0 || strcmp(kind, "bytes") == 0) args.tokenizer = k;
+    if (m && m->config.norm == ATTIC_RMS) args.names = ATTIC_NAMES_LLAMA;
+    if (*names) args.names = strcmp(names, known[1]) == 0 ? ATTIC_NAMES_LLAMA : ATTIC_NAMES_GPT2;
+    if (*names && strcmp(names, known[args.names]) != 0)
+        at_fail(t, ATTIC_USER_ERROR, "--names: there is no \"%s\"", names);
+    if (!at_model_export(t, m, folder, args)) return;
+    printf("exported  %s in the names of %s, %s\ntokenizer %s\n", folder, known[args.names],
+           at_dtype_text(args.dtype),
+           args.tokenizer ? "vocab.json, merges.txt, tokenizer_config.json"
+                          : "left out: it is not one of GPT-2's form");
 }
 
 /* The model of the folder or, if files are given, the one that would be trained on them. */
@@ -267,21 +301,29 @@ int main(int argc, char **argv)
         "usage: gpt train [options] files...   learn from text; after ^C the same command goes on\n"
         "       gpt sample [options]           continue a prompt\n"
         "       gpt info [options] [files...]  size and cost of the model in --out, or a new one\n"
-        "Options: gpt train --help (and for info), gpt sample --help.\n";
+        "       gpt export [options] folder    the model as a folder of Hugging Face's form\n"
+        "Options: gpt train --help (and for info), gpt sample --help, gpt export --help.\n";
     const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
     bool trains = strcmp(command, "train") == 0, samples = strcmp(command, "sample") == 0;
+    bool exports = strcmp(command, "export") == 0;
     if (*command) argv[1] = argv[0], argc--, argv++; /* the options follow the command */
-    const option *table = samples ? sample_options : *command ? model_options : NULL;
-    int first = parse_options(argc, argv, usage, table, samples ? 0 : 1 << 20);
-    if (trains ? first == argc : !samples && strcmp(command, "info") != 0) {
-        fprintf(stderr, "gpt: %s; try --help\n",
-                trains ? "there are no files to learn from" : "say train, sample or info first");
+    const option *table = samples    ? sample_options
+                          : exports  ? export_options
+                          : *command ? model_options
+                                     : NULL;
+    int first = parse_options(argc, argv, usage, table, samples ? 0 : exports ? 1 : 1 << 20);
+    const char *missing = trains    ? "there are no files to learn from"
+                          : exports ? "say the folder to write"
+                                    : "say train, sample, info or export first";
+    if (trains || exports ? first == argc : !samples && strcmp(command, "info") != 0) {
+        fprintf(stderr, "gpt: %s; try --help\n", missing);
         return 2;
     }
     at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
     int status = trains ? train(t, argv + first, argc - first) : 0;
     if (samples) sample(t);
-    if (!trains && !samples) info(t, argv + first, argc - first);
+    if (exports) export_model(t, argv[first]);
+    if (!trains && !samples && !exports) info(t, argv + first, argc - first);
     if (!trains && !at_ok(t)) {
         fprintf(stderr, "gpt: %s\n", at_error(t));
         status = at_error_kind_of(t) == ATTIC_USER_ERROR ? 2 : 1;
