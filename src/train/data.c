@@ -655,29 +655,6 @@ at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y, at_d
 
 /* ----------------------------------------------------------------- files ---------------------- */
 
-typedef struct {
-    void *p;
-    size_t bytes;
-} mapped_file;
-
-static void unmap(void *file)
-{
-    at_unmap_file(((mapped_file *)file)->p, ((mapped_file *)file)->bytes);
-}
-
-/* The bytes of f: mapped, or read into permanent memory.  NULL after a sticky error. */
-static unsigned char *file_bytes(at_tape *t, FILE *f, size_t bytes, const char *path)
-{
-    mapped_file *file = at_permanent_alloc(t, sizeof *file);
-    if (!file) return NULL;
-    *file = (mapped_file){bytes ? at_map_file(f, bytes) : NULL, bytes};
-    if (file->p) return at_on_close(t, unmap, file) ? file->p : NULL;
-    unsigned char *p = at_permanent_alloc(t, bytes);
-    if (p && fread(p, 1, bytes, f) != bytes)
-        return at_fail(t, ATTIC_FILE_ERROR, "data: cannot read %s", path);
-    return p;
-}
-
 at_data *at_data_file(at_tape *t, const char *path, at_data_args args)
 {
     const int w = args.id_bytes;
@@ -692,7 +669,7 @@ at_data *at_data_file(at_tape *t, const char *path, at_data_args args)
     at_data *d = make_data(t, DATA_FILE, size / w, args);
     if (d) {
         d->id_bytes = w;
-        d->ids = file_bytes(t, f, (size_t)size, path);
+        d->ids = at_file_map(t, f, size, path);
     }
     if (f) fclose(f);
     return at_ok(t) ? describe_data(t, d, (size_t)size) : NULL;
