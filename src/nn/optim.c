@@ -433,6 +433,7 @@ static bool ema_swap(at_tape *t)
         at_written(m->x);
         at_written(m->m);
     }
+    if (!at_ok(t)) return false;
     job.run = AT_OF_REAL(at_real(t), swap_block);
     optim_run(&job);
     return true;

@@ -239,7 +239,7 @@ static bool load_new_param(void *from, at_tensor *x)
 {
     param_source *f = from;
     if (f->prefix < 0) f->prefix = (ptrdiff_t)strlen(x->name) - 1;
-    return at_tensors_load_into(f->file, x->name + f->prefix, x);
+    return at_own_data(x) && at_tensors_load_into(f->file, x->name + f->prefix, x);
 }
 
 /* A model of this config and its adapters, with their elements from the file: nothing is drawn that

@@ -41,13 +41,13 @@ static ptrdiff_t source_row(const import_layout *a, int j)
 static void copy_elements(at_tensor *w, const at_tensor *x, import_layout a)
 {
     int n_out = at_last(w->shape), n_in = w->shape.ndim == 2 ? w->shape.dim[0] : 1;
-    for (ptrdiff_t i = 0; i < n_in; i++)
+    at_written(w);
+    for (ptrdiff_t i = 0; at_ok(w->tape) && i < n_in; i++)
         for (int j = 0; j < n_out; j++) {
             ptrdiff_t from = a.transposed ? source_row(&a, j) * n_in + i
                                           : (i * a.parts + a.part) * n_out + source_row(&a, j);
             at_store(w->dtype, w->data, i * n_out + j, at_element(x, from));
         }
-    at_written(w);
 }
 
 /* The shape that the file must have, for a parameter of this one. */

@@ -45,11 +45,12 @@ static bool fold(at_tape *t, const at_linear *layer)
     if (!AB) return false;
     AT_REQUIRE(t, at_same_shape(AB->shape, W->shape), "lora: A B is %s, but W is %s", at_text(AB),
                at_text(W));
+    at_written(W);
+    at_written(B);
+    if (!at_ok(t)) return false;
     for (ptrdiff_t n = at_count(W->shape), i = 0; i < n; i++)
         at_store(W->dtype, W->data, i, at_element(W, i) + at_element(AB, i));
     memset(B->data, 0, at_bytes(B));
-    at_written(W);
-    at_written(B);
     return true;
 }
 
