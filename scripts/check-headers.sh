@@ -26,6 +26,7 @@ ops/map.h typedef float REAL;
 plot/picture.h extern const char *const token[8]; extern FILE *f;
 tensor/compare.h extern at_tensor *mine;
 train/model.h extern at_model *m; extern at_tensor *logits, *prompt, *next;
+train/writer.h extern at_model *m; extern const at_tokenizer *k;
 train/run.h extern at_adamw_args args; extern double held_out_loss, micros; extern at_run *r; extern at_batch batch;
 END_OF_DECLARATIONS
 

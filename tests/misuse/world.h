@@ -391,6 +391,14 @@ static at_data *data_of_ids(void)
     return at_data_ids(world.t, ids, 64, (at_data_args){.vocab = 8, .tokenizer = tokenizer()});
 }
 
+/* It has a text to go on with. */
+static at_writer *writer(void)
+{
+    at_writer *w = at_writer_open(world.t, model(), (at_writer_args){.tokenizer = tokenizer()});
+    at_writer_feed_text(w, "abc");
+    return w;
+}
+
 static at_tensors *tensors(void)
 {
     return at_tensors_open(world.t, path("model.safetensors"));

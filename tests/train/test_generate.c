@@ -340,7 +340,7 @@ START_TEST(what_cannot_be_generated_is_named)
         {{.prompt = "one", .n = -1}, "generate: -1 ids behind a prompt of 3"},
         {{.prompt = "one", .n = 3, .temperature = -1},
          "sample: temperature is -1, but must be finite and >= 0"},
-        {{.prompt = "one", .n = 3, .n_stop = 2}, "generate: stop is NULL, but n_stop is 2"},
+        {{.prompt = "one", .n = 3, .n_stop = 2}, "writer: stop is NULL, but n_stop is 2"},
     };
     for (int i = 0; i < (int)(sizeof refused / sizeof *refused); i++) {
         ck_assert_int_eq(at_generate(t, m, d, refused[i].args, NULL), -1);
