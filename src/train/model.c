@@ -86,6 +86,7 @@ at_model *at_model_make(at_tape *t, at_model_config c)
     if (!c.post_norm)
         m->norm = at_norm_make(t, "norm", c.dim, c.norm, c.bias != ATTIC_BIAS_NONE, c.norm_eps);
     if (c.untied) m->head = at_linear_make(t, "head", c.dim, c.vocab, false, at_normal(0.02));
+    m->tape = t;
     m->params = count_from(t, first);
     m->first_param = first;
     m->n_params = at_param_count(t) - first;

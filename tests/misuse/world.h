@@ -292,6 +292,11 @@ static at_model *model_to_decode(void)
     return model();
 }
 
+static at_model *model_elsewhere(void)
+{
+    return at_model_make(world.other, small_config);
+}
+
 static at_model *model_with_adapters(void)
 {
     at_model *m = model();
