@@ -70,15 +70,16 @@ peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradients/*.c))
 crash_c := $(sort $(wildcard tests/crash/*.c))
+export_c := tests/export/models.c
 memory_c := tests/memory/full.c
 bits_c := tests/bits/bits.c
 corpus_c := tests/gradcheck/corpus.c
 prove_c := tests/prove/models.c tests/prove/reach.c
 mpi_c := $(sort $(wildcard mpi/*.c tests/mpi/*.c)) $(mpi_example_c)
-test_c := $(sort $(filter-out $(corpus_c) $(foreach d,bits gradients mutation fuzz crash memory prove mpi,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+test_c := $(sort $(filter-out $(corpus_c) $(foreach d,bits gradients mutation fuzz crash export memory prove mpi,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(course_main) $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c) $(corpus_c) $(prove_c) $(mpi_c)
+    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(export_c) $(memory_c) $(bits_c) $(corpus_c) $(prove_c) $(mpi_c)
 all_h := $(sort $(wildcard mpi/*.h src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
 typed_c := $(shell grep -ls '^.include "kernels/real.h"' $(all_c))

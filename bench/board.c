@@ -53,7 +53,7 @@ static const option table[] = {
     {"rope", &rope, NULL, NULL, 0, 0, "rotary positions"},
     {"qk-norm", &qk_norm, NULL, NULL, 0, 0, "rms norm of queries and keys"},
     {"zero-outputs", &zero_outputs, NULL, NULL, 0, 0, "matrices that end a branch begin as 0"},
-    {"act", NULL, NULL, &act, 0, 0, "gelu, gelu_tanh, relu, relu2, silu or swiglu"},
+    {"act", NULL, NULL, &act, 0, 0, "gelu, gelu_tanh, relu, relu2, silu, swiglu or tanh"},
     {"softcap", NULL, &softcap, NULL, 0, 1e9,
      "c: logits become c tanh(logits / c); 0: as they are"},
     {"every", &every, NULL, NULL, 0, 1e9, "prints the held-out loss after so many steps; 0: never"},

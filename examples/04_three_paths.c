@@ -63,11 +63,7 @@ static bool attend(const variant *v, at_sdpa_path path, results *r)
     at_sdpa_args args = v->args;
     args.path = path;
     if (v->biased) args.bias = bias;
-    if (v->masked) {
-        args.keep = at_bools(t, at_shape_of(B, 1, T, N), NULL);
-        for (ptrdiff_t i = 0; args.keep && i < B * T * N; i++)
-            ((unsigned char *)args.keep->data)[i] = at_element(coin, i) > 0;
-    }
+    if (v->masked) args.keep = at_less(t, at_const(t, at_shape_of(), NULL), coin); /* 0 < coin */
     at_tensor *O = at_sdpa(t, Q, K, V, args);
     at_backward_from(t, O, dO);
     keep(r->O, O, false);

@@ -79,14 +79,10 @@ static void fill_batch(at_tape *t, at_tensor **ids, at_tensor **target)
 /* The share of the letters in the loss that are predicted right. */
 static double accuracy(at_tape *t, at_tensor *y, at_tensor *target)
 {
-    at_tensor *guess = at_argmax(t, y, -1, false); /* [B,T,VOCAB] -> [B,T] */
-    int right = 0, judged = 0;
-    for (ptrdiff_t i = 0; guess && i < at_count(target->shape); i++) {
-        if (at_element(target, i) < 0) continue;
-        judged++;
-        right += at_element(guess, i) == at_element(target, i);
-    }
-    return judged ? (double)right / judged : 0;
+    at_tensor *guess = at_argmax(t, y, -1, false);                   /* [B,T,VOCAB] -> [B,T] */
+    at_keep_tally right = at_keep_count(at_equal(t, guess, target)); /* no guess is -1 */
+    at_keep_tally judged = at_keep_count(at_less_equal(t, at_ints(t, at_shape_of(), NULL), target));
+    return judged.kept ? (double)right.kept / (double)judged.kept : 0;
 }
 
 static char letter(double id)

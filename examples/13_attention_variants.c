@@ -286,10 +286,7 @@ static double share_right(at_tape *t, const memory *m, variant which, int n)
     at_tensor *key, *value;
     draw_pairs(t, TESTS / n, n, &key, &value);
     at_tensor *guess = at_argmax(t, recall(t, m, which, key, value), -1, false);
-    int right = 0;
-    for (ptrdiff_t i = 0; at_ok(t) && i < TESTS; i++)
-        right += at_element(guess, i) == at_element(value, i);
-    return right / (double)TESTS;
+    return at_keep_count(at_equal(t, guess, value)).fraction;
 }
 
 static bool train(const learner *p, double right[SIZES])

@@ -109,7 +109,7 @@ static model make_model(at_tape *t)
     model m = {.first = at_param(t, "first", at_shape_of(C), at_normal(1)),
                .centres = at_const(t, at_shape_of(F), centre)};
     for (int l = 0; l < LAYERS; l++) {
-        at_scope(t, l ? "layer1" : "layer0");
+        at_scopef(t, "layer%d", l);
         m.layer[l].q = at_linear_make(t, "q", C, C, false, draw);
         m.layer[l].k = at_linear_make(t, "k", C, C, false, draw);
         m.layer[l].v = at_linear_make(t, "v", C, C, false, draw);

@@ -158,7 +158,7 @@ static ptrdiff_t fill_window(const text_ids *c, ptrdiff_t next, int w, at_tensor
 static double held_out_nats(at_tape *t, const at_model *m, const text_ids *c, int every)
 {
     enum { WINDOWS = 16 };
-    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
+    const at_eval e = at_eval_begin(t);
     double nats = 0;
     ptrdiff_t scored = 0, next = 2;
     while (next < c->n_held && at_ok(t)) {
@@ -176,8 +176,7 @@ static double held_out_nats(at_tape *t, const at_model *m, const text_ids *c, in
         nats += at_item(at_cross_entropy(t, logits, target, args));
         at_rewind(t, here);
     }
-    at_train(t, training);
-    at_no_grad(t, no_grad);
+    at_eval_end(t, e);
     return nats / (double)scored;
 }
 
@@ -244,8 +243,7 @@ static void warn(void *ctx, int layer, int head, const at_monitored *h)
 static void measure_heads(at_tape *t, at_monitor *w, const at_model *m, const text_ids *c)
 {
     enum { WINDOWS = 4 };
-    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
-    at_mark here = at_mark_here(t);
+    const at_eval e = at_eval_begin(t);
     at_tensor *ids = at_ints(t, at_shape_of(WINDOWS, context), NULL), *weights[AT_MAX_LAYERS];
     ptrdiff_t apart = (c->n_held - context) / WINDOWS;
     for (int b = 0; b < WINDOWS; b++)
@@ -253,9 +251,7 @@ static void measure_heads(at_tape *t, at_monitor *w, const at_model *m, const te
     at_tensor *past = at_keep_causal(t, context, context, ATTIC_ALIGN_EQUAL, 0);
     at_model_logits(t, m, ids, (at_model_args){.weights = weights});
     for (int l = 0; l < layers && at_ok(t); l++) at_monitor_update(t, w, l, weights[l], past);
-    at_rewind(t, here);
-    at_train(t, training);
-    at_no_grad(t, no_grad);
+    at_eval_end(t, e);
 }
 
 /* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each
@@ -325,11 +321,10 @@ static void print_sample(at_tape *t, const at_model *m, const text_ids *c, int l
     int n = context / 2 < c->n_held ? context / 2 : (int)c->n_held;
     memcpy(text, c->held, (size_t)n);
     at_stream dice = at_draw(t);
-    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
+    const at_eval e = at_eval_begin(t);
     printf("\nA sample, continuing \"...");
     for (int i = n > 24 ? n - 24 : 0; i < n; i++) put_byte(byte_of(c, c->held[i]));
     printf("\" at temperature 0.8:\n\n");
-    at_mark here = at_mark_here(t);
     at_model_cache cache = at_model_cache_make(t, m, 1);
     at_mark step = at_mark_here(t);
     for (int end = n + length, T = n; n < end && n < (int)sizeof text && at_ok(t); n++, T = 1) {
@@ -337,17 +332,15 @@ static void print_sample(at_tape *t, const at_model *m, const text_ids *c, int l
         at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
         for (int i = 0; i < T; i++) at_set(ids, text[n - T + i], 0, i);
         at_tensor *logits = at_model_decode(t, &cache, ids);
-        if (!logits) break;
         at_sample_args how = {.temperature = 0.8, .top_p = 0.95};
-        int id = at_sample(logits, (ptrdiff_t)(T - 1) * c->vocab, c->vocab, how, dice, (uint64_t)n);
-        text[n] = (unsigned char)(id < 0 ? 0 : id);
+        int id = at_sample_row(logits, -1, how, dice, (uint64_t)n);
+        if (id < 0) break;
+        text[n] = (unsigned char)id;
         put_byte(byte_of(c, text[n]));
         at_rewind(t, step);
     }
-    at_rewind(t, here);
     printf("\n");
-    at_train(t, training);
-    at_no_grad(t, no_grad);
+    at_eval_end(t, e);
 }
 
 /* ------------------------------------------------------------------ a line, backward ----------- */

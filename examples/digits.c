@@ -123,8 +123,7 @@ static at_data *open_images(at_tape *t, int *side)
 typedef struct {
     at_linear embed;  /* pixels of a patch -> token */
     at_tensor *C, *P; /* the class token [1,DIM]; positions [1+N,DIM] of N patches */
-    at_block block[LAYERS];
-    at_norm norm;
+    at_blocks blocks;
     at_linear logits;
 } model;
 
@@ -134,17 +133,12 @@ static model make_model(at_tape *t, int side)
     model m = {.embed = at_linear_make(t, "embed", patch * patch, DIM, true, at_xavier_normal(1)),
                .C = at_param(t, "C", at_shape_of(1, DIM), at_normal(0.2)),
                .P = at_param(t, "P", at_shape_of(1 + N, DIM), at_normal(0.2))};
-    for (int l = 0; l < LAYERS; l++) {
-        at_scope(t, l ? "block1" : "block0");
-        m.block[l] = at_block_make(t, (at_block_config){.dim = DIM, .heads = HEADS}, 0.5);
-        at_scope_end(t);
-    }
-    m.norm = at_norm_make(t, "norm", DIM, ATTIC_LAYER_NORM, true, 0);
+    m.blocks = at_blocks_make(t, (at_block_config){.dim = DIM, .heads = HEADS}, LAYERS);
     m.logits = at_linear_make(t, "logits", DIM, DIGITS, true, at_xavier_normal(1));
     return m;
 }
 
-/* x [B,S,S] -> logits [B,DIGITS].  weights, if not NULL: of the last block, [B,HEADS,1+N,1+N]. */
+/* x [B,S,S] -> logits [B,DIGITS].  weights, if not NULL: of each block, [B,HEADS,1+N,1+N]. */
 static at_tensor *classify(at_tape *t, const model *m, at_tensor *x, at_tensor **weights)
 {
     if (!at_ok(t)) return NULL;
@@ -155,12 +149,9 @@ static at_tensor *classify(at_tape *t, const model *m, at_tensor *x, at_tensor *
     at_tensor *tokens[] = {at_expand(t, m->C, at_shape_of(B, 1, DIM)),
                            at_linear_apply(t, m->embed, x)};
     x = at_add(t, at_concat(t, tokens, 2, 1), m->P); /* [B,1+N,DIM] */
-    for (int l = 0; l < LAYERS; l++) {
-        at_block_args args = {.attention = {.weights = l == LAYERS - 1 ? weights : NULL}};
-        x = at_block_apply(t, &m->block[l], x, NULL, args);
-    }
+    x = at_blocks_apply(t, &m->blocks, x, NULL, (at_block_args){.attention.weights = weights});
     x = at_reshape(t, at_slice(t, x, 1, 0, 1), at_shape_of(B, DIM));
-    return at_linear_apply(t, m->logits, at_norm_apply(t, m->norm, x));
+    return at_linear_apply(t, m->logits, x);
 }
 
 /* ------------------------------------------------------------------ what was learned ---------- */
@@ -175,10 +166,10 @@ static at_tensor *try_held_out(at_tape *t, const model *m, const at_data *d, int
     at_tensor *mean = at_const(t, at_shape_of(DIGITS, 2, S, S), NULL);
     at_mark mark = at_mark_here(t);
     for (int g = 0; g < n && at_ok(t); g++, at_rewind(t, mark)) {
-        at_tensor *weights = NULL;
+        at_tensor *weights[LAYERS];
         at_batch b = at_data_batch(
             t, d, (at_batch_args){.split = ATTIC_HELD, .rows = 1, .step = g, .spread = n});
-        at_tensor *answer = at_argmax(t, classify(t, m, b.x, &weights), -1, false);
+        at_tensor *answer = at_argmax(t, classify(t, m, b.x, weights), -1, false);
         if (!at_ok(t)) break;
         int digit = (int)at_get(b.target, 0);
         table[digit][(int)at_get(answer, 0)]++;
@@ -186,7 +177,8 @@ static at_tensor *try_held_out(at_tape *t, const model *m, const at_data *d, int
         for (int i = 0; i < cells; i++) {
             int token = 1 + i / S / patch * (S / patch) + i % S / patch;
             image[i] += (float)at_get(b.x, 0, i / S, i % S);
-            for (int h = 0; h < HEADS; h++) look[i] += (float)at_get(weights, 0, h, 0, token);
+            for (int h = 0; h < HEADS; h++)
+                look[i] += (float)at_get(weights[LAYERS - 1], 0, h, 0, token);
         }
     }
     for (int k = 0; at_ok(t) && k < 2 * DIGITS; k++) {

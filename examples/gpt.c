@@ -3,6 +3,8 @@
  *     gpt train --out out/gpt --steps 2000 book.txt        ^C stops it; the same command goes on
  *     gpt sample --out out/gpt --prompt "The "             continues the prompt
  *     gpt info --out out/gpt                               parameters, memory, FLOP per token
+ *     gpt train --vocab 2048 book.txt                      tokens are learned from the text first
+ *     gpt export --out out/gpt hf                          a folder of Hugging Face's form
  *     gpt train --init-from gpt2/model.safetensors --tokenizer gpt2 --heads 12 book.txt
  *
  * This is the file to copy for a training of your own: besides attic's public headers it needs
@@ -25,11 +27,11 @@
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
-           eval_every = 200, save_every = 100, patience, gpt2, fresh, other_arithmetic, seed = 1337,
-           n_tokens = 500, top_k = 40;
+           eval_every = 200, save_every = 100, patience, gpt2, fresh, json_log, other_arithmetic,
+           seed = 1337, vocab, n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
-static const char *stored = "f32";
+static const char *stored = "f32", *names = "";
 
 static const option model_options[] = {
     {"out", NULL, NULL, &out, 0, 0, "folder of the model"},
@@ -41,10 +43,12 @@ static const option model_options[] = {
     {"eval-every", &eval_every, NULL, NULL, 1, 1e9, "steps between evaluations"},
     {"save-every", &save_every, NULL, NULL, 1, 1e9, "steps between checkpoints"},
     {"patience", &patience, NULL, NULL, 0, 1e6, "evaluations without a lower loss; 0: any number"},
+    {"json-log", &json_log, NULL, NULL, 0, 0, "log.jsonl beside log.csv"},
     {"fresh", &fresh, NULL, NULL, 0, 0, "begin anew: removes the run that is in the folder"},
     {"other-arithmetic", &other_arithmetic, NULL, NULL, 0, 0,
      "go on with the run of a build of the other arithmetic (docs/bits.md)"},
     {"tokenizer", NULL, NULL, &tokenizer, 0, 0, "bytes, chars, x.bin of llama2.c, folder of GPT-2"},
+    {"vocab", &vocab, NULL, NULL, 0, 1e6, "tokens learned from the text, kept in --out; 0: none"},
     {"gpt2", &gpt2, NULL, NULL, 0, 0, "blocks as GPT-2 has them, not as Llama"},
     {"init-from", NULL, NULL, &weights, 0, 0, "safetensors of GPT-2 or Llama: its weights, sizes"},
     {"layers", &layers, NULL, NULL, 1, AT_MAX_LAYERS, "transformer blocks"},
@@ -67,20 +71,29 @@ static const option sample_options[] = {
     {"seed", &seed, NULL, NULL, 0, 2147483647, "of what is drawn"},
     {0}};
 
+static const option export_options[] = {
+    {"out", NULL, NULL, &out, 0, 0, "folder of the model"},
+    {"names", NULL, NULL, &names, 0, 0, "gpt2 or llama; empty: those that the model fits"},
+    {"dtype", NULL, NULL, &stored, 0, 0, "of the weights that are written: f32, f16 or bf16"},
+    {0}};
+
 /* ------------------------------------------------------------------ text and model ------------- */
 
 static at_data *open_text(at_tape *t, char *const *files, int n_files)
 {
-    at_data_args args = {.paths = files, .n = n_files, .held = 0.1};
-    char vocab[4096], merges[4096];
-    snprintf(vocab, sizeof vocab, "%s/vocab.json", tokenizer);
+    at_data_args args = {.paths = files, .n = n_files, .held = 0.1, .bpe = vocab};
+    char tokens[4096], merges[4096];
+    snprintf(tokens, sizeof tokens, "%s/vocab.json", tokenizer);
     snprintf(merges, sizeof merges, "%s/merges.txt", tokenizer);
     args.chars = strcmp(tokenizer, "chars") == 0;
     const char *dot = strrchr(tokenizer, '.');
-    if (dot && strcmp(dot, ".bin") == 0)
+    if (vocab && strcmp(tokenizer, "bytes") != 0)
+        at_fail(t, ATTIC_USER_ERROR, "--vocab learns tokens, and --tokenizer %s has others",
+                tokenizer);
+    else if (dot && strcmp(dot, ".bin") == 0)
         args.tokenizer = at_tokenizer_llama2(t, tokenizer);
     else if (!args.chars && strcmp(tokenizer, "bytes") != 0)
-        args.tokenizer = at_tokenizer_gpt2(t, vocab, merges);
+        args.tokenizer = at_tokenizer_gpt2(t, tokens, merges);
     at_data *d = at_data_text(t, args);
     if (d && at_data_windows(d, ATTIC_HELD, context) == 0)
         at_fail(t, ATTIC_USER_ERROR, "%td held-out tokens are too few for a context of %d",
@@ -179,6 +192,25 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
              (at_adamw_args){.beta2 = 0.99, .weight_decay = 0.1, .decay_matrices = true});
 }
 
+/* A loss in nats per byte, and per token, of which each has so many bytes. */
+static const char *loss_text(double nats, double bytes)
+{
+    static char text[80];
+    if (bytes == 1)
+        snprintf(text, sizeof text, "%.3f nats per byte", nats);
+    else
+        snprintf(text, sizeof text, "%.3f nats per token, %.3f per byte,", nats, nats / bytes);
+    return text;
+}
+
+/* The loss on held-out text.  That per byte is logged, too, where it is another. */
+static void evaluate(at_tape *t, at_run *r, const at_model *m, const at_data *d, double bytes)
+{
+    double nats = at_model_loss(t, m, d, (at_eval_args){ATTIC_HELD, 20, rows, context});
+    if (bytes != 1) at_run_log(r, "held_per_byte", nats / bytes);
+    at_run_best(r, nats);
+}
+
 static int train(at_tape *t, char *const *files, int n_files)
 {
     at_data *d = open_text(t, files, n_files);
@@ -187,23 +219,27 @@ static int train(at_tape *t, char *const *files, int n_files)
     snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
     at_describe(t, "training", how);
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
-    args.other_arithmetic = other_arithmetic, args.peers = GPT_PEERS;
+    args.other_arithmetic = other_arithmetic, args.peers = GPT_PEERS, args.json_log = json_log;
     args.patience = patience, args.per_step = (double)rows * micros * context; /* tokens */
     at_run *r = at_run_open(t, out, args);
     if (at_ok(t))
         printf("data      %s\nmodel     %s\n          %td parameters\n", at_data_description(d),
                at_model_text(t, m->config), at_model_params(m));
-    const at_eval_args all = {ATTIC_HELD, 0, rows, context}, some = {ATTIC_HELD, 20, rows, context};
+    if (vocab && at_ok(t) && (!args.peers || args.peers->rank == 0))
+        at_tokenizer_save(t, at_data_tokenizer(d), out);
+    const double bytes = at_data_bytes_per_id(t, d, ATTIC_HELD);
     at_reuse_memory(t, true); /* backward gives back what it has read */
     at_mark mark = at_mark_here(t);
     while (at_run_next(r)) {
         train_step(t, r, m, d);
-        if (at_run_every(r, eval_every)) at_run_best(r, at_model_loss(t, m, d, some));
+        if (at_run_every(r, eval_every)) evaluate(t, r, m, d, bytes);
         at_rewind(t, mark);
     }
-    if (at_run_finished(r))
-        printf("held out  %.3f nats per token after %d steps, on all that is held out\n",
-               at_model_loss(t, m, d, all), at_run_step(r));
+    if (at_run_finished(r)) {
+        double nats = at_model_loss(t, m, d, (at_eval_args){ATTIC_HELD, 0, rows, context});
+        printf("held out  %s after %d steps, on all that is held out\n", loss_text(nats, bytes),
+               at_run_step(r));
+    }
     return at_run_close(r);
 }
 
@@ -222,17 +258,44 @@ static const char *model_file(void)
     return path;
 }
 
-static void sample(at_tape *t)
+/* What --dtype says. */
+static at_dtype stored_dtype(at_tape *t)
 {
     at_dtype dtype = ATTIC_F32;
     while (dtype <= ATTIC_BF16 && strcmp(at_dtype_text(dtype), stored) != 0) dtype++;
     if (dtype > ATTIC_BF16) at_fail(t, ATTIC_USER_ERROR, "--dtype: there is no \"%s\"", stored);
+    return dtype;
+}
+
+static void sample(at_tape *t)
+{
+    at_dtype dtype = stored_dtype(t);
     at_store_params(t, dtype); /* matrices in 16 bits take half of the memory */
     at_tokenizer *k = at_tokenizer_open(t, model_file());
     at_model *m = at_model_open(t, model_file());
     at_generate_args args = {.prompt = prompt, .n = n_tokens, .top_k = top_k, .top_p = top_p};
     args.temperature = temperature, args.tokenizer = k, args.cache = dtype;
     if (at_generate(t, m, NULL, args, stdout) >= 0) printf("\n");
+}
+
+/* The model as a folder of published form, with its tokenizer if that has one. */
+static void export_model(at_tape *t, const char *folder)
+{
+    static const char *const known[] = {[ATTIC_NAMES_GPT2] = "gpt2", [ATTIC_NAMES_LLAMA] = "llama"};
+    at_export_args args = {.dtype = stored_dtype(t)};
+    at_tokenizer *k = at_tokenizer_open(t, model_file());
+    at_model *m = at_model_open(t, model_file());
+    const char *kind = at_tokenizer_kind(k);
+    if (strcmp(kind, "gpt2") == 0 || strcmp(kind, "bytes") == 0) args.tokenizer = k;
+    if (m && m->config.norm == ATTIC_RMS) args.names = ATTIC_NAMES_LLAMA;
+    if (*names) args.names = strcmp(names, known[1]) == 0 ? ATTIC_NAMES_LLAMA : ATTIC_NAMES_GPT2;
+    if (*names && strcmp(names, known[args.names]) != 0)
+        at_fail(t, ATTIC_USER_ERROR, "--names: there is no \"%s\"", names);
+    if (!at_model_export(t, m, folder, args)) return;
+    printf("exported  %s in the names of %s, %s\ntokenizer %s\n", folder, known[args.names],
+           at_dtype_text(args.dtype),
+           args.tokenizer ? "vocab.json, merges.txt, tokenizer_config.json"
+                          : "left out: it is not one of GPT-2's form");
 }
 
 /* The model of the folder or, if files are given, the one that would be trained on them. */
@@ -267,21 +330,29 @@ int main(int argc, char **argv)
         "usage: gpt train [options] files...   learn from text; after ^C the same command goes on\n"
         "       gpt sample [options]           continue a prompt\n"
         "       gpt info [options] [files...]  size and cost of the model in --out, or a new one\n"
-        "Options: gpt train --help (and for info), gpt sample --help.\n";
+        "       gpt export [options] folder    the model as a folder of Hugging Face's form\n"
+        "Options: gpt train --help (and for info), gpt sample --help, gpt export --help.\n";
     const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
     bool trains = strcmp(command, "train") == 0, samples = strcmp(command, "sample") == 0;
+    bool exports = strcmp(command, "export") == 0;
     if (*command) argv[1] = argv[0], argc--, argv++; /* the options follow the command */
-    const option *table = samples ? sample_options : *command ? model_options : NULL;
-    int first = parse_options(argc, argv, usage, table, samples ? 0 : 1 << 20);
-    if (trains ? first == argc : !samples && strcmp(command, "info") != 0) {
-        fprintf(stderr, "gpt: %s; try --help\n",
-                trains ? "there are no files to learn from" : "say train, sample or info first");
+    const option *table = samples    ? sample_options
+                          : exports  ? export_options
+                          : *command ? model_options
+                                     : NULL;
+    int first = parse_options(argc, argv, usage, table, samples ? 0 : exports ? 1 : 1 << 20);
+    const char *missing = trains    ? "there are no files to learn from"
+                          : exports ? "say the folder to write"
+                                    : "say train, sample, info or export first";
+    if (trains || exports ? first == argc : !samples && strcmp(command, "info") != 0) {
+        fprintf(stderr, "gpt: %s; try --help\n", missing);
         return 2;
     }
     at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
     int status = trains ? train(t, argv + first, argc - first) : 0;
     if (samples) sample(t);
-    if (!trains && !samples) info(t, argv + first, argc - first);
+    if (exports) export_model(t, argv[first]);
+    if (!trains && !samples && !exports) info(t, argv + first, argc - first);
     if (!trains && !at_ok(t)) {
         fprintf(stderr, "gpt: %s\n", at_error(t));
         status = at_error_kind_of(t) == ATTIC_USER_ERROR ? 2 : 1;

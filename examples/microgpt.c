@@ -104,8 +104,8 @@ static void sample(at_tape *t, at_tensor **W, at_stream dice)
     for (int next = 1; next > 0 && text.n <= CONTEXT;) {
         const at_mark mark = at_mark_here(t);
         at_tensor *logits = logits_of(t, W, &text);
-        next = at_sample(logits, (text.n - 1) * LETTERS, LETTERS,
-                         (at_sample_args){.temperature = 0.5}, dice, (uint64_t)text.n);
+        next =
+            at_sample_row(logits, -1, (at_sample_args){.temperature = 0.5}, dice, (uint64_t)text.n);
         if (next > 0) putchar('a' + next - 1), text.id[text.n++] = next;
         at_rewind(t, mark);
     }

@@ -81,10 +81,8 @@ static model make_model(at_tape *t)
     model m = {.E = at_param(t, "E", at_shape_of(VOCAB, DIM), at_normal(0.5)),
                .P = at_param(t, "P", at_shape_of(LONGEST + 2, DIM), at_normal(0.5))};
     for (int l = 0; l < 2 * LAYERS; l++) {
-        char name[32];
         config.cross = l >= LAYERS;
-        snprintf(name, sizeof name, "%s%d", config.cross ? "decoder" : "encoder", l % LAYERS);
-        at_scope(t, name);
+        at_scopef(t, "%s%d", config.cross ? "decoder" : "encoder", l % LAYERS);
         *(config.cross ? &m.decoder[l - LAYERS] : &m.encoder[l]) = at_block_make(t, config, 0.5);
         at_scope_end(t);
     }

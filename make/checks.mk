@@ -32,12 +32,12 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 
 # A fuzzer tries inputs that reach code which no input before has reached.
 fuzzer := $(B)/tests/fuzz/files
-fuzz: ## any bytes as .npy, safetensors, .npz, deflated data, vocabularies and JSON: read or refused? SECONDS=30 each; needs clang
+fuzz: ## any bytes as .npy, safetensors, .npz, deflated data, vocabularies, config.json and JSON: read or refused? SECONDS=30 each; needs clang
 	$(call tool,clang,clang)
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c course/arrays.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c course/arrays.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,import_config.c pairs.c published.c settings.c tokenizer.c tokenizer_files.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests -Icourse
 
@@ -140,6 +140,8 @@ check-engine: $(by_engine) $(by_plot) $(B)/engine/table ## do the first examples
 check-fresh: ## README's two commands in the root folder of a bare Debian, from a clone; AS="root user clang folder bare"
 	@sh scripts/check-fresh.sh $(or $(AS),root) || [ $$? -eq 3 ] # NOT RUN, which it says at its end
 
+check-pip: ## pip installs the source archive into a virtual environment; the program of docs/install.md runs there
+	@PYTHON='$(PYTHON)' sh scripts/check-pip.sh "$(MAKE)"
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
 
@@ -165,7 +167,7 @@ gradcheck-corpus: $(corpus) ## what does the gradient checker say of 300 correct
 	@$(RUN) $(corpus) $(ARGS)
 
 check-readme: $(static) $(shared) exercises ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
-	@set -e; for page in README $(addprefix docs/,attention checking cookbook derivatives files gradient_checking install lecturer microgpt proof pytorch reading runs training variants); do \
+	@set -e; for page in README $(addprefix docs/,attention checking cookbook derivatives files gradient_checking install lecturer microgpt proof pytorch reading runs tasks training variants); do \
 	    PYTHON='$(PYTHON)' sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # The arithmetic of this build, and a hash of all bits that it computes.
@@ -197,6 +199,13 @@ check-python: $(shared) $(B)/examples/microgpt ## the tests of attic.py, and whe
 	@$(PYTHON) -c 'import numpy' || { echo "There is no NumPy; on Debian: apt-get install python3-numpy" >&2; exit 1; }
 	@CC='$(CC)' ATTIC_LIBRARY='$(abspath $(shared))' ATTIC_MICROGPT='$(abspath $(B)/examples/microgpt)' PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/python/run.py
 .PHONY: python check-python
+
+export_models := $(export_c:%.c=$(B)/%)
+$(export_models): $(call objects,$(export_c)) $(static)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+check-export: $(export_models) ## exported models and adapters, read by NumPy, and by PyTorch (here or in PEER_ROOT=folder): the same logits?
+	@PYTHON='$(PYTHON)' sh scripts/check-export.sh $(export_models) $(B)/exported
 
 check-links: ## do the links of the documentation lead to what they name and quote?
 	@sh scripts/check-links.sh $(texts)
@@ -278,8 +287,8 @@ check-all: ## everything, both compilers; takes long
 	$(sub) fuzz SECONDS=600
 	$(sub) coverage prove-coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-sandbox check-python check-benches check-page FIREFOX=1
+	$(sub) graph check-readme check-examples check-sandbox check-python check-export check-benches check-page FIREFOX=1
 	$(sub) check-site STALE=error
 .PHONY: bits check-bits gradcheck-corpus prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
-    check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
+    check-long check-programs check-duals check-readme check-links check-export check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all

@@ -1,8 +1,8 @@
 # programs.mk -- programs to run, and the benchmarks.
 
-gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
+gpt: ## train a language model and keep it in out/gpt; TEXT="files...", VOCAB=2048 (tokens learned from it) or ARGS="--help"
 	+@$(on_all_cores) $(B)/examples/gpt
-	@$(B)/examples/gpt train $(ARGS) $(TEXT)
+	@$(B)/examples/gpt train $(if $(VOCAB),--vocab $(VOCAB)) $(ARGS) $(TEXT)
 
 patterns: ## which patterns have the heads of the model that `make gpt` trained?  Their picture in out/patterns.svg
 	+@$(on_all_cores) $(B)/examples/patterns
@@ -11,6 +11,13 @@ patterns: ## which patterns have the heads of the model that `make gpt` trained?
 # Its time with the start of the process: the median of 31 runs on one core, in float and in double.
 microgpt-time: $(B)/examples/microgpt ## the time of 1000 steps of microgpt, the start of the process included
 	@sh scripts/microgpt-time.sh $<
+
+story: ## a model of 3 M parameters that tells stories, about ten minutes of two cores: docs/tasks.md
+	+@$(on_all_cores) $(B)/examples/gpt $(B)/examples/stories
+	@mkdir -p out/story && $(B)/examples/stories 30000 >out/story/stories.txt
+	@$(B)/examples/gpt train --out out/story --vocab 2048 --layers 6 --heads 6 --dim 192 --context 192 --rows 16 \
+	    --steps 1800 --lr 2e-3 --eval-every 300 $(ARGS) out/story/stories.txt
+	@sha256sum out/story/best.safetensors
 
 lora_texts = docs/attention.md $(wildcard src/attention/*.c)
 lora: ## train a small model on English, fine-tune it on C by adapters; others: make run-lora ARGS="FIRST OTHER"
@@ -47,4 +54,4 @@ check-benches: benches ## run the small rows of every benchmark once: do they st
 	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
 	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
 	        { echo "bench_gemm takes --threads '$$n'"; exit 1; }; done
-.PHONY: speedrun gpt microgpt-time patterns lora graph bench performance check-benches
+.PHONY: speedrun gpt story microgpt-time patterns lora graph bench performance check-benches

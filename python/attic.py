@@ -89,6 +89,7 @@ ATTIC_RELU = 2
 ATTIC_SILU = 3
 ATTIC_SWIGLU = 4
 ATTIC_RELU2 = 5
+ATTIC_TANH = 6
 ATTIC_BIAS_FFN = 0
 ATTIC_BIAS_ALL = 1
 ATTIC_BIAS_NONE = 2
@@ -103,11 +104,14 @@ ATTIC_LEARNED_POSITIONS = 1
 ATTIC_NO_POSITIONS = 2
 ATTIC_TRAIN = 0
 ATTIC_HELD = 1
+ATTIC_NAMES_GPT2 = 0
+ATTIC_NAMES_LLAMA = 1
 class at_tape(Structure): pass
 class at_node(Structure): pass
 class at_tensors(Structure): pass
 class at_tokenizer(Structure): pass
 class at_data(Structure): pass
+class at_writer(Structure): pass
 class at_run(Structure): pass
 class at_stream(Structure): pass
 class at_shape(Structure): pass
@@ -116,6 +120,7 @@ class at_comparison(Structure): pass
 class at_init(Structure): pass
 class at_names(Structure): pass
 class at_mark(Structure): pass
+class at_eval(Structure): pass
 class at_memory(Structure): pass
 class at_gradcheck_report(Structure): pass
 class at_gradcheck_part(Structure): pass
@@ -140,8 +145,12 @@ class at_ffn(Structure): pass
 class at_block_config(Structure): pass
 class at_block(Structure): pass
 class at_block_args(Structure): pass
+class at_blocks(Structure): pass
+class at_mlp(Structure): pass
 class at_sgd_args(Structure): pass
 class at_adamw_args(Structure): pass
+class at_rmsprop_args(Structure): pass
+class at_lion_args(Structure): pass
 class at_muon_args(Structure): pass
 class at_head_statistics(Structure): pass
 class at_monitor_args(Structure): pass
@@ -158,9 +167,11 @@ class at_data_args(Structure): pass
 class at_batch_args(Structure): pass
 class at_batch(Structure): pass
 class at_batch_0(Union): pass
+class at_lora_args(Structure): pass
+class at_export_args(Structure): pass
+class at_writer_args(Structure): pass
 class at_eval_args(Structure): pass
 class at_generate_args(Structure): pass
-class at_lora_args(Structure): pass
 class at_terminal(Structure): pass
 class at_progress(Structure): pass
 class at_run_peers(Structure): pass
@@ -177,6 +188,7 @@ at_comparison._fields_ = [("similarity", c_int), ("differing", c_ssize_t), ("err
 at_init._fields_ = [("kind", c_int), ("fan", c_int), ("scale", c_double), ("values", POINTER(c_double))]
 at_names._fields_ = [("only", c_char_p), ("except", c_char_p)]
 at_mark._fields_ = [("tape", POINTER(at_tape)), ("serial", c_uint64)]
+at_eval._fields_ = [("here", at_mark), ("training", c_bool), ("no_grad", c_bool), ("draws", c_uint64)]
 at_function = CFUNCTYPE(POINTER(at_tensor), POINTER(at_tape), POINTER(POINTER(at_tensor)), c_void_p)
 at_memory._fields_ = [("permanent", c_size_t), ("step", c_size_t), ("step_peak", c_size_t), ("reserved", c_size_t),
     ("nodes", c_int)]
@@ -245,9 +257,15 @@ at_block._fields_ = [("config", at_block_config), ("norm1", at_norm), ("cross_no
     ("attention", at_attention), ("cross", at_attention), ("ffn", at_ffn)]
 at_block_args._fields_ = [("attention", at_sdpa_args), ("cross", at_sdpa_args), ("cache", POINTER(at_cache)),
     ("cross_cache", POINTER(at_cache))]
+at_blocks._fields_ = [("block", POINTER(at_block)), ("layers", c_int), ("norm", at_norm)]
+at_mlp._fields_ = [("layer", POINTER(at_linear)), ("layers", c_int), ("act", c_int)]
 at_sgd_args._fields_ = [("momentum", c_double), ("nesterov", c_bool), ("weight_decay", c_double),
     ("only", c_char_p), ("except", c_char_p)]
 at_adamw_args._fields_ = [("beta1", c_double), ("beta2", c_double), ("eps", c_double), ("weight_decay", c_double),
+    ("decay_matrices", c_bool), ("only", c_char_p), ("except", c_char_p)]
+at_rmsprop_args._fields_ = [("alpha", c_double), ("eps", c_double), ("momentum", c_double),
+    ("weight_decay", c_double), ("only", c_char_p), ("except", c_char_p)]
+at_lion_args._fields_ = [("beta1", c_double), ("beta2", c_double), ("weight_decay", c_double),
     ("decay_matrices", c_bool), ("only", c_char_p), ("except", c_char_p)]
 at_muon_args._fields_ = [("momentum", c_double), ("weight_decay", c_double), ("steps", c_int), ("only", c_char_p),
     ("except", c_char_p)]
@@ -270,28 +288,32 @@ at_model_config._fields_ = [("vocab", c_int), ("context", c_int), ("layers", c_i
     ("full_every", c_int), ("post_norm", c_bool), ("no_ffn", c_bool), ("untied", c_bool), ("zero_outputs", c_bool),
     ("dropout", c_double)]
 at_model._fields_ = [("config", at_model_config), ("E", POINTER(at_tensor)), ("P", POINTER(at_tensor)),
-    ("norm", at_norm), ("head", at_linear), ("block", POINTER(at_block)), ("params", c_ssize_t),
-    ("first_param", c_int), ("n_params", c_int)]
+    ("norm", at_norm), ("head", at_linear), ("block", POINTER(at_block)), ("tape", POINTER(at_tape)),
+    ("params", c_ssize_t), ("first_param", c_int), ("n_params", c_int)]
 at_model_args._fields_ = [("positions", POINTER(at_tensor)), ("segments", POINTER(at_tensor)),
     ("weights", POINTER(POINTER(at_tensor))), ("hidden", POINTER(POINTER(at_tensor)))]
 at_model_cache._fields_ = [("model", POINTER(at_model)), ("position", c_int), ("layer", POINTER(at_cache))]
 at_part_args._fields_ = [("only", c_char_p), ("except", c_char_p), ("rename", c_char_p), ("missing_ok", c_bool),
     ("dtype", c_int)]
 at_data_args._fields_ = [("paths", POINTER(c_char_p)), ("n", c_int), ("tokenizer", POINTER(at_tokenizer)),
-    ("chars", c_bool), ("vocab", c_int), ("id_bytes", c_int), ("held", c_double), ("split_seed", c_uint64),
-    ("held_tail", c_bool), ("pack", c_int)]
+    ("chars", c_bool), ("bpe", c_int), ("vocab", c_int), ("id_bytes", c_int), ("held", c_double),
+    ("split_seed", c_uint64), ("held_tail", c_bool), ("pack", c_int)]
 at_batch_args._fields_ = [("split", c_int), ("rows", c_int), ("length", c_int), ("step", c_int64), ("micro", c_int),
     ("micros", c_int), ("spread", c_int), ("pack", c_bool)]
 at_batch_0._fields_ = [("ids", POINTER(at_tensor)), ("x", POINTER(at_tensor))]
 at_batch._anonymous_ = ['_at_batch_0']
 at_batch._fields_ = [("_at_batch_0", at_batch_0), ("target", POINTER(at_tensor)), ("lengths", POINTER(at_tensor)),
     ("segments", POINTER(at_tensor)), ("positions", POINTER(at_tensor)), ("share", c_double)]
+at_lora_args._fields_ = [("rank", c_int), ("alpha", c_double), ("only", c_char_p), ("except", c_char_p)]
+at_export_args._fields_ = [("names", c_int), ("dtype", c_int), ("tokenizer", POINTER(at_tokenizer))]
+at_writer_args._fields_ = [("temperature", c_double), ("top_k", c_int), ("top_p", c_double),
+    ("stop", POINTER(c_int32)), ("n_stop", c_int), ("stream", c_uint64), ("tokenizer", POINTER(at_tokenizer)),
+    ("cache", c_int)]
 at_eval_args._fields_ = [("split", c_int), ("batches", c_int), ("rows", c_int), ("length", c_int)]
 at_generate_args._fields_ = [("prompt", c_char_p), ("ids", POINTER(c_int32)), ("n_ids", c_int), ("n", c_int),
     ("temperature", c_double), ("top_k", c_int), ("top_p", c_double), ("stop", POINTER(c_int32)), ("n_stop", c_int),
     ("stream", c_uint64), ("tokenizer", POINTER(at_tokenizer)), ("cache", c_int), ("token", CFUNCTYPE(c_bool,
     c_void_p, c_int, c_char_p, c_int)), ("ctx", c_void_p)]
-at_lora_args._fields_ = [("rank", c_int), ("alpha", c_double), ("only", c_char_p), ("except", c_char_p)]
 at_terminal._fields_ = [("columns", c_int), ("is_terminal", c_bool), ("unicode", c_bool), ("colours", c_int)]
 at_progress._fields_ = [("out", c_void_p), ("what", c_char_p), ("total", c_ssize_t), ("done", c_ssize_t),
     ("before", c_ssize_t), ("clock", CFUNCTYPE(c_double)), ("started", c_double), ("drawn", c_double),
@@ -300,8 +322,8 @@ at_run_peers._fields_ = [("rank", c_int), ("count", c_int), ("self", c_void_p), 
     c_void_p, c_void_p, c_size_t, c_void_p)), ("share", CFUNCTYPE(c_bool, c_void_p, c_int, c_void_p, c_size_t)),
     ("swap", CFUNCTYPE(c_bool, c_void_p, c_int, c_void_p, c_size_t, c_void_p, c_size_t))]
 at_run_args._fields_ = [("steps", c_int), ("save_every", c_int), ("log_every", c_int), ("micros", c_int),
-    ("max_bad", c_int), ("patience", c_int), ("per_step", c_double), ("fresh", c_bool), ("quiet", c_bool),
-    ("out", c_void_p), ("other_arithmetic", c_bool), ("peers", POINTER(at_run_peers))]
+    ("max_bad", c_int), ("patience", c_int), ("per_step", c_double), ("json_log", c_bool), ("fresh", c_bool),
+    ("quiet", c_bool), ("out", c_void_p), ("other_arithmetic", c_bool), ("peers", POINTER(at_run_peers))]
 at_sample_args._fields_ = [("temperature", c_double), ("top_k", c_int), ("top_p", c_double)]
 FUNCTIONS = {  # the result, then the arguments
     "at_arithmetic": (c_char_p,),
@@ -343,9 +365,12 @@ FUNCTIONS = {  # the result, then the arguments
     "at_param": (POINTER(at_tensor), POINTER(at_tape), c_char_p, at_shape, at_init),
     "at_variable": (POINTER(at_tensor), POINTER(at_tape), at_shape, POINTER(c_double)),
     "at_const": (POINTER(at_tensor), POINTER(at_tape), at_shape, POINTER(c_double)),
-    "at_random": (POINTER(at_tensor), POINTER(at_tape), at_shape, at_init),
+    "at_floats": (POINTER(at_tensor), POINTER(at_tape), at_shape, POINTER(c_float)),
     "at_ints": (POINTER(at_tensor), POINTER(at_tape), at_shape, POINTER(c_int32)),
     "at_bools": (POINTER(at_tensor), POINTER(at_tape), at_shape, POINTER(c_bool)),
+    "at_arange": (POINTER(at_tensor), POINTER(at_tape), c_double, c_double, c_double),
+    "at_random": (POINTER(at_tensor), POINTER(at_tape), at_shape, at_init),
+    "at_bernoulli": (POINTER(at_tensor), POINTER(at_tape), at_shape, c_double),
     "at_blank": (POINTER(at_tensor), POINTER(at_tape), c_int, at_shape),
     "at_cast": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_int),
     "at_detach": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
@@ -373,10 +398,13 @@ FUNCTIONS = {  # the result, then the arguments
     "at_mark_here": (at_mark, POINTER(at_tape)),
     "at_rewind": (None, POINTER(at_tape), at_mark),
     "at_scope": (None, POINTER(at_tape), c_char_p),
+    "at_scopef": (None, POINTER(at_tape), c_char_p),
     "at_scope_end": (None, POINTER(at_tape)),
     "at_train": (c_bool, POINTER(at_tape), c_bool),
     "at_is_training": (c_bool, POINTER(at_tape)),
     "at_no_grad": (c_bool, POINTER(at_tape), c_bool),
+    "at_eval_begin": (at_eval, POINTER(at_tape)),
+    "at_eval_end": (None, POINTER(at_tape), at_eval),
     "at_backward": (c_bool, POINTER(at_tape), POINTER(at_tensor)),
     "at_backward_from": (c_bool, POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
     "at_zero_grads": (None, POINTER(at_tape)),
@@ -417,6 +445,12 @@ FUNCTIONS = {  # the result, then the arguments
     "at_maximum": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
     "at_where": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), POINTER(at_tensor)),
     "at_masked_fill": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), c_double),
+    "at_less": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
+    "at_less_equal": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
+    "at_equal": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
+    "at_and": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
+    "at_or": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
+    "at_not": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
     "at_scale": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_double),
     "at_add_scalar": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_double),
     "at_neg": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
@@ -468,6 +502,8 @@ FUNCTIONS = {  # the result, then the arguments
     POINTER(c_int)),
     "at_expand": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), at_shape),
     "at_gather": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), c_int),
+    "at_scatter_add": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor),
+    POINTER(at_tensor), c_int),
     "at_toeplitz": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_int, c_int),
     "at_softmax": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor)),
     "at_softmax_over": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_int),
@@ -484,6 +520,7 @@ FUNCTIONS = {  # the result, then the arguments
     "at_layer_norm": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor),
     POINTER(at_tensor), c_double),
     "at_rms_norm": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), c_double),
+    "at_normalize": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_double),
     "at_embedding": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor)),
     "at_one_hot": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), c_int),
     "at_rope": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_tensor), at_rope_args),
@@ -551,17 +588,27 @@ FUNCTIONS = {  # the result, then the arguments
     "at_block_make": (at_block, POINTER(at_tape), at_block_config, c_double),
     "at_block_apply": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_block), POINTER(at_tensor),
     POINTER(at_tensor), at_block_args),
+    "at_blocks_make": (at_blocks, POINTER(at_tape), at_block_config, c_int),
+    "at_blocks_apply": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_blocks), POINTER(at_tensor),
+    POINTER(at_tensor), at_block_args),
+    "at_mlp_make": (at_mlp, POINTER(at_tape), POINTER(c_int), c_int, c_int),
+    "at_mlp_apply": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_mlp), POINTER(at_tensor)),
     "at_sgd": (c_bool, POINTER(at_tape), c_double),
     "at_sgd_with": (c_bool, POINTER(at_tape), c_double, at_sgd_args),
     "at_adamw": (c_bool, POINTER(at_tape), c_double, at_adamw_args),
     "at_adam": (c_bool, POINTER(at_tape), c_double, at_adamw_args),
+    "at_rmsprop": (c_bool, POINTER(at_tape), c_double, at_rmsprop_args),
+    "at_lion": (c_bool, POINTER(at_tape), c_double, at_lion_args),
     "at_muon": (c_bool, POINTER(at_tape), c_double, at_muon_args),
     "at_ema": (c_bool, POINTER(at_tape), c_double, at_names),
     "at_ema_swap": (c_bool, POINTER(at_tape)),
     "at_clip_grad_norm": (c_double, POINTER(at_tape), c_double),
+    "at_clip_grad_value": (c_bool, POINTER(at_tape), c_double),
     "at_warmup_cosine": (c_double, c_int, c_int, c_int, c_double, c_double),
     "at_warmup_linear": (c_double, c_int, c_int, c_int, c_double, c_double),
     "at_warmup_constant": (c_double, c_int, c_int, c_double),
+    "at_one_cycle": (c_double, c_int, c_int, c_int, c_double, c_double, c_double),
+    "at_cosine_restarts": (c_double, c_int, c_int, c_int, c_double, c_double),
     "at_head_statistics_of": (at_head_statistics, POINTER(at_tape), POINTER(at_tensor), POINTER(at_tensor), c_int,
     c_int),
     "at_head_text": (c_char_p, c_int),
@@ -602,6 +649,7 @@ FUNCTIONS = {  # the result, then the arguments
     "at_model_text": (c_char_p, POINTER(at_tape), at_model_config),
     "at_model_config_of": (c_bool, POINTER(at_tape), c_char_p, POINTER(at_model_config)),
     "at_model_make": (POINTER(at_model), POINTER(at_tape), at_model_config),
+    "at_model_share": (POINTER(at_model), POINTER(at_tape), POINTER(at_model)),
     "at_model_logits": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_model), POINTER(at_tensor), at_model_args),
     "at_model_cross_entropy": (POINTER(at_tensor), POINTER(at_tape), POINTER(at_model), POINTER(at_tensor),
     POINTER(at_tensor), at_model_args, at_cross_entropy_args),
@@ -614,6 +662,8 @@ FUNCTIONS = {  # the result, then the arguments
     "at_tokenizer_bytes": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p, c_ssize_t),
     "at_tokenizer_chars": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p, c_ssize_t),
     "at_tokenizer_gpt2": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p, c_char_p),
+    "at_tokenizer_train": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p, c_ssize_t, c_int),
+    "at_tokenizer_save": (c_bool, POINTER(at_tape), POINTER(at_tokenizer), c_char_p),
     "at_tokenizer_llama2": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p),
     "at_tokenizer_vocab": (c_int, POINTER(at_tokenizer)),
     "at_tokenizer_kind": (c_char_p, POINTER(at_tokenizer)),
@@ -629,6 +679,7 @@ FUNCTIONS = {  # the result, then the arguments
     "at_load": (c_bool, POINTER(at_tape), c_char_p, at_part_args),
     "at_model_open": (POINTER(at_model), POINTER(at_tape), c_char_p),
     "at_tokenizer_open": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p),
+    "at_model_open_mapped": (POINTER(at_model), POINTER(at_tape), c_char_p),
     "at_data_text": (POINTER(at_data), POINTER(at_tape), at_data_args),
     "at_data_ids": (POINTER(at_data), POINTER(at_tape), POINTER(c_int32), c_ssize_t, at_data_args),
     "at_data_file": (POINTER(at_data), POINTER(at_tape), c_char_p, at_data_args),
@@ -638,19 +689,27 @@ FUNCTIONS = {  # the result, then the arguments
     "at_vocab": (c_int, POINTER(at_data)),
     "at_data_tokenizer": (POINTER(at_tokenizer), POINTER(at_data)),
     "at_data_count": (c_ssize_t, POINTER(at_data), c_int),
+    "at_data_bytes_per_id": (c_double, POINTER(at_tape), POINTER(at_data), c_int),
     "at_data_fingerprint": (c_uint64, POINTER(at_data)),
     "at_data_description": (c_char_p, POINTER(at_data)),
     "at_data_batch": (at_batch, POINTER(at_tape), POINTER(at_data), at_batch_args),
     "at_data_read": (c_bool, POINTER(at_tape), POINTER(at_data), c_int, c_ssize_t, c_ssize_t, POINTER(c_int32)),
     "at_data_windows": (c_ssize_t, POINTER(at_data), c_int, c_int),
-    "at_model_loss": (c_double, POINTER(at_tape), POINTER(at_model), POINTER(at_data), at_eval_args),
-    "at_generate": (c_int, POINTER(at_tape), POINTER(at_model), POINTER(at_data), at_generate_args, c_void_p),
     "at_model_config_json": (c_bool, POINTER(at_tape), c_char_p, POINTER(at_model_config)),
     "at_model_import": (c_bool, POINTER(at_tape), POINTER(at_model), POINTER(at_tensors)),
     "at_linear_lora": (c_bool, POINTER(at_tape), POINTER(at_linear), at_lora_args),
     "at_linear_merge": (c_bool, POINTER(at_tape), POINTER(at_linear)),
     "at_model_lora": (c_int, POINTER(at_tape), POINTER(at_model), at_lora_args),
     "at_model_lora_merge": (c_int, POINTER(at_tape), POINTER(at_model)),
+    "at_model_export": (c_bool, POINTER(at_tape), POINTER(at_model), c_char_p, at_export_args),
+    "at_model_lora_export": (c_bool, POINTER(at_tape), POINTER(at_model), c_char_p, at_export_args),
+    "at_model_lora_import": (c_int, POINTER(at_tape), POINTER(at_model), c_char_p),
+    "at_writer_open": (POINTER(at_writer), POINTER(at_tape), POINTER(at_model), at_writer_args),
+    "at_writer_feed": (c_bool, POINTER(at_writer), POINTER(c_int32), c_ssize_t),
+    "at_writer_feed_text": (c_bool, POINTER(at_writer), c_char_p),
+    "at_writer_next": (c_int, POINTER(at_writer)),
+    "at_model_loss": (c_double, POINTER(at_tape), POINTER(at_model), POINTER(at_data), at_eval_args),
+    "at_generate": (c_int, POINTER(at_tape), POINTER(at_model), POINTER(at_data), at_generate_args, c_void_p),
     "at_terminal_of": (at_terminal, c_void_p),
     "at_progress_start": (at_progress, c_void_p, c_char_p, c_ssize_t),
     "at_progress_step": (None, POINTER(at_progress), c_ssize_t, c_char_p),
@@ -670,6 +729,7 @@ FUNCTIONS = {  # the result, then the arguments
     "at_run_finished": (c_bool, POINTER(at_run)),
     "at_run_close": (c_int, POINTER(at_run)),
     "at_sample": (c_int, POINTER(at_tensor), c_ssize_t, c_int, at_sample_args, at_stream, c_uint64),
+    "at_sample_row": (c_int, POINTER(at_tensor), c_ssize_t, at_sample_args, at_stream, c_uint64),
 }
 # ---- end of what generate.py writes
 

@@ -360,14 +360,44 @@ gpt_begins() {
 2|"wte.weight" is .19,8. in the file|train --out $work/none --init-from tests/golden/gpt2.safetensors --heads 2 --context 16 README.md
 2|can't be cut into 3 heads|train --out $work/none --init-from tests/golden/gpt2.safetensors --heads 3 $small
 2|too few for a context of 4096|train --out $work/none --context 4096 README.md
-2|say train, sample or info first|learn
+2|say train, sample, info or export first|learn
+2|say the folder to write|export
+2|--names: there is no "qwen"|export --out $work/llama --names qwen $work/none
+2|--dtype: there is no "f8"|export --out $work/llama --dtype f8 $work/none
+2|GPT-2 has no .norm = 1, it needs ATTIC_LAYER_NORM|export --out $work/llama --names gpt2 $work/none
+1|cannot make the folder .*none/none: No such file|export --out $work/llama $work/none/none
 2|there are no files to learn from|train
+2|--vocab learns tokens, and --tokenizer chars has others|train --out $work/none --vocab 300 --tokenizer chars README.md
+2|size is 255, but must be >= 256|train --out $work/none --vocab 255 README.md
 2|--steps must be a whole number from 1|train --steps 0 README.md
 2|there is no option --steps|sample --steps 2
 1|none/checkpoint.safetensors: No such file|sample --out $work/none
 2|U+0041 at byte 0 has no token|sample --out $work/gpt2 --prompt A
 RUNS
+    # What is exported begins a training as what it was, under either names; and its tokenizer is that of the text.
+    for names in gpt2 llama; do
+        "$programs/gpt" export --out "$work/$names" "$work/hf-$names" >"$work/output" 2>"$work/errors" &&
+            grep -q "^exported .* in the names of $names, f32$" "$work/output" ||
+            { echo "    gpt export"; cat "$work/errors"; return 1; }
+        heads=2
+        [ $names = gpt2 ] || heads='4 --norm-eps 1e-6'
+        # shellcheck disable=SC2086
+        ends 0 training gpt train --out "$work/again" --init-from "$work/hf-$names/model.safetensors" --heads $heads \
+            --tokenizer "$work/hf-$names" --lr 0 $small >"$work/output" || return 1
+        "$programs/gpt" sample --out "$work/again" --n 40 --prompt abc >"$work/expected" &&
+            "$programs/gpt" sample --out "$work/$names" --n 40 --prompt abc | cmp "$work/expected" - ||
+            { echo "    gpt export: another model"; return 1; }
+    done
     "$programs/gpt" info --out "$work/llama" | grep -q '^parameters  3376, ' || { echo "    gpt info"; return 1; }
+    # tokens that are learned: kept, sampled, taken for another training, which then has the same losses
+    small="--json-log --eval-every 1 --layers 1 --dim 16 --heads 2 --steps 2 --rows 2 --context 16 README.md"
+    # shellcheck disable=SC2086
+    "$programs/gpt" train --out "$work/learned" --vocab 300 $small >"$work/learned.txt" 2>"$work/errors" &&
+        "$programs/gpt" train --out "$work/again" --tokenizer "$work/learned" $small >"$work/again.txt" 2>"$work/errors" &&
+        same "$work/learned.txt" "$work/again.txt" &&
+        grep -q 'held out  [5-6].[0-9]* nats per token, [2-5].[0-9]* per byte, after 2 steps' "$work/again.txt" &&
+        grep -q '^{"step":2,"loss":.*"held_per_byte":[2-5]\.[0-9]*,' "$work/learned/log.jsonl" &&
+        "$programs/gpt" sample --out "$work/learned" --n 5 >"$work/output" || { cat "$work/errors"; echo "    gpt --vocab"; return 1; }
     # 4 layers of 12 dim^2 parameters each, and 19 letters of dim
     (ulimit -v 4000000 && ends 1 'gpt: a model of about 206160 million parameters, 3145747 MiB with' \
         gpt train --out "$work/none" --dim 65536 "$work/letters.txt" >"$work/output") || return 1
@@ -455,7 +485,7 @@ help_is_right() {
 # Every program, also those without an expected file: --help is right, an unknown option is refused by name, and
 # output that could not be written is an error.
 command_line() {
-    case $1 in gpt) help_is_right gpt train && help_is_right gpt sample && help_is_right gpt info ;; *) help_is_right "$1" ;; esac ||
+    case $1 in gpt) help_is_right gpt train && help_is_right gpt sample && help_is_right gpt info && help_is_right gpt export ;; *) help_is_right "$1" ;; esac ||
         return 1
     ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" || return 1
     [ ! -c /dev/full ] || ends 1 "$1: cannot write to standard output" "$1" --help >/dev/full || return 1

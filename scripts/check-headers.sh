@@ -21,12 +21,16 @@ autograd/op.h void scale_backward_f32(at_node *), scale_backward_f64(at_node *);
 autograd/op.h extern const at_op scale_op;
 autograd/tangent.h extern uint64_t seed; extern at_tensor *a, *b, *v, *Hv;
 gradcheck/gradcheck.h at_function f;
+nn/blocks.h extern at_blocks b;
 nn/statistics.h extern int layers, heads; extern at_tensor *weights[8], *causal; extern at_monitor_hook warn;
 ops/map.h typedef float REAL;
 plot/picture.h extern const char *const token[8]; extern FILE *f;
 tensor/compare.h extern at_tensor *mine;
+train/data.h extern const float *points; extern const int32_t *labels; extern int n; extern at_data_args args;
 train/model.h extern at_model *m; extern at_tensor *logits, *prompt, *next;
+train/writer.h extern at_model *m; extern const at_tokenizer *k;
 train/run.h extern at_adamw_args args; extern double held_out_loss, micros; extern at_run *r; extern at_batch batch;
+train/sample.h extern at_model *m; extern at_sample_args how; extern at_stream stream;
 END_OF_DECLARATIONS
 
 for face in attic attic_train attic_plot attic_op; do

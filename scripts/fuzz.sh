@@ -21,6 +21,6 @@ else
     echo "  $name fails; to see it again: $(dirname "$program")/$name FILE, with the file that is named above"
     exit 1
 fi'
-set -- npy safetensors npz inflate gpt2 llama2 tokenizer arrays
+set -- npy safetensors npz inflate gpt2 llama2 tokenizer config arrays
 [ $# -le "$jobs" ] || seconds=$(((seconds * $# + jobs - 1) / jobs))
 printf '%s\n' "$@" | xargs -P $# -I NAME sh -c "$one" sh NAME "$program" "$seconds" "$work"

@@ -41,9 +41,11 @@
 
 #include "nn/attention_layer.h"
 #include "nn/block.h"
+#include "nn/blocks.h"
 #include "nn/cache.h"
 #include "nn/ffn.h"
 #include "nn/linear.h"
+#include "nn/mlp.h"
 #include "nn/norm.h"
 #include "nn/optim.h"
 #include "nn/schedule.h"
@@ -56,7 +58,7 @@
  *                     at_run_*  at_progress_*  at_terminal_of  at_draws_set
  *                     at_save  at_load  at_tensors_*  at_npy_*
  *                     at_param_state*  at_state_*  at_find_state  at_describe*  at_store_params
- *                     at_generate  at_sample
+ *                     at_generate  at_sample  at_sample_row  at_writer_*
  *     attic_plot.h    at_svg_*  at_term_heatmap  at_term_chart  at_subplot_of*  at_keep_print*
  *                     at_graph_dot  at_terminal_of
  *     attic_op.h      at_record*  at_fail  at_first_node  at_count_flops  at_is_profiled

@@ -1,14 +1,14 @@
 /* masks.c -- builders of masks; see masks.h.
  *
  * Every pattern is a rule for which j the row i keeps, written row by row.  Nothing is recorded: a
- * mask is a leaf, as if the caller had filled it. */
+ * mask is a leaf, as if the caller had filled it.  Only what combines masks is made of ops. */
 #include "attention/masks.h"
 
 #include <string.h>
 
 #include "attention/plan.h"
 #include "ops/map.h"
-#include "ops/nest.h"
+#include "ops/ops.h"
 
 /* [T,N] of zeros, to be filled */
 static at_tensor *keep_none(at_tape *t, const char *name, int T, int N)
@@ -166,58 +166,38 @@ at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad)
     return keep;
 }
 
-/* Cells that both keep, or that either keeps. */
-static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b, bool both)
+/* f(a, b), at_and or at_or, for a function of this name */
+static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b,
+                               at_tensor *(*f)(at_tape *, at_tensor *, at_tensor *))
 {
     at_shape s;
     AT_INPUT(t, name, a, ATTIC_BOOL);
     AT_INPUT(t, name, b, ATTIC_BOOL);
     AT_REQUIRE(t, at_broadcast(a->shape, b->shape, &s), "%s: a is %s but b is %s: %s", name,
                at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
-    at_tensor *keep = at_blank(t, ATTIC_BOOL, s);
-    if (!keep || at_count(s) == 0) return keep;
-    at_nest rows = at_nest_of(s, 2, (at_shape[]){a->shape, b->shape});
-    const at_loop row = rows.n ? at_nest_drop(&rows) : (at_loop){.size = 1};
-    unsigned char *y = keep->data;
-    for (ptrdiff_t r = 0; r < rows.count; r++) {
-        ptrdiff_t at[AT_NEST_OPERANDS] = {0};
-        at_nest_move(&rows, r, at);
-        const unsigned char *x = (unsigned char *)a->data + at[0];
-        const unsigned char *z = (unsigned char *)b->data + at[1];
-        for (ptrdiff_t j = 0; j < row.size; j++, x += row.step[0], z += row.step[1])
-            *y++ = both ? *x && *z : *x || *z;
-    }
-    return keep;
+    return f(t, a, b);
 }
 
 at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b)
 {
-    return keep_combine(t, "keep_and", a, b, true);
+    return keep_combine(t, "keep_and", a, b, at_and);
 }
 
 at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b)
 {
-    return keep_combine(t, "keep_or", a, b, false);
-}
-
-static at_tensor *keep_negation(at_tape *t, const char *name, const char *arg, const at_tensor *x)
-{
-    if (!at_check_input(t, name, arg, x, ATTIC_BOOL)) return NULL;
-    at_tensor *keep = at_blank(t, ATTIC_BOOL, x->shape);
-    const unsigned char *masked = x->data;
-    for (ptrdiff_t i = 0; keep && i < at_count(x->shape); i++)
-        ((unsigned char *)keep->data)[i] = !masked[i];
-    return keep;
+    return keep_combine(t, "keep_or", a, b, at_or);
 }
 
 at_tensor *at_keep_not(at_tape *t, at_tensor *a)
 {
-    return keep_negation(t, "keep_not", "a", a);
+    AT_INPUT(t, "keep_not", a, ATTIC_BOOL);
+    return at_not(t, a);
 }
 
 at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop)
 {
-    return keep_negation(t, "keep_from_drop", "drop", drop);
+    AT_INPUT(t, "keep_from_drop", drop, ATTIC_BOOL);
+    return at_not(t, drop);
 }
 
 at_keep_tally at_keep_count(const at_tensor *keep)

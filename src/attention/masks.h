@@ -14,7 +14,8 @@
  * constants: no gradient flows through them, and what they were made from is read once.  They live
  * as all step memory does.
  *
- * Combining them intersects or unites the sets of keys.  A decoder over padded sentences:
+ * Combining them intersects or unites the sets of keys, by the ops at_and, at_or and at_not, which
+ * a replay runs again.  A decoder over padded sentences:
  *
  *     at_keep_and(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0), at_keep_lengths(t, len, T))
  *

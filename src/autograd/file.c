@@ -69,6 +69,29 @@ FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size)
     return NULL;
 }
 
+typedef struct {
+    void *p;
+    size_t bytes;
+} mapped_file;
+
+static void unmap(void *file)
+{
+    at_unmap_file(((mapped_file *)file)->p, ((mapped_file *)file)->bytes);
+}
+
+void *at_file_map(at_tape *t, FILE *f, ptrdiff_t bytes, const char *path)
+{
+    const size_t n = (size_t)bytes;
+    mapped_file *file = f ? at_permanent_alloc(t, sizeof *file) : NULL;
+    if (!file) return NULL;
+    *file = (mapped_file){n ? at_map_file(f, n) : NULL, n};
+    if (file->p) return at_on_close(t, unmap, file) ? file->p : NULL;
+    void *p = at_permanent_alloc(t, n);
+    if (p && fread(p, 1, n, f) != n)
+        return at_fail(t, ATTIC_FILE_ERROR, "cannot read %s: it ends early", path);
+    return p;
+}
+
 void at_file_remove_leftovers(const char *folder, const char *begin)
 {
     static const char mark[] = ".attic-", end[] = ".tmp";

@@ -26,6 +26,13 @@ AT_API FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
  * wrong with f or the tape. */
 AT_API bool at_file_close(at_tape *t, FILE *f, const char *path);
 
+/* The first `bytes` of f, just opened, as memory that is only read, until at_close: mapped where
+ * the system can, so that processes share it and it may be larger than memory; else read.  A file
+ * that is mapped must not be written before at_close: what is read then is of either state, and
+ * where it was cut the process ends by SIGBUS.  A new file may take its name (on Windows not before
+ * at_close), and changes nothing here.  NULL after a sticky error.  Private to the library. */
+void *at_file_map(at_tape *t, FILE *f, ptrdiff_t bytes, const char *path);
+
 /* Removes from a folder the temporary files whose names begin with `begin`, left there by processes
  * that ended before their close.  Only for who knows that no other process writes such files there.
  * Private to the library. */

@@ -1,7 +1,10 @@
 /* leaf.c -- how data comes onto a tape and off it again; see tape.h. */
 #include "autograd/state.h"
 
+#include <limits.h>
+
 #include "kernels/half.h"
+#include "kernels/rng.h"
 
 bool at_give_data(at_tensor *x, at_arena *a)
 {
@@ -15,12 +18,18 @@ bool at_give_data(at_tensor *x, at_arena *a)
     return x->data;
 }
 
-static at_tensor *tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
+static at_tensor *without_data(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
 {
     at_tensor *x = at_alloc_in(t, a, sizeof *x);
     if (!x) return NULL;
     *x = (at_tensor){.dtype = dtype == ATTIC_REAL ? t->real : dtype, .shape = shape, .tape = t};
-    return at_give_data(x, a) ? x : NULL;
+    return x;
+}
+
+static at_tensor *tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
+{
+    at_tensor *x = without_data(t, a, dtype, shape);
+    return x && at_give_data(x, a) ? x : NULL;
 }
 
 at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape)
@@ -73,12 +82,51 @@ at_tensor *at_random(at_tape *t, at_shape shape, at_init init)
     return x;
 }
 
+at_tensor *at_bernoulli(at_tape *t, at_shape shape, double p)
+{
+    enum { LEAF_DRAWN = 256 };
+    AT_REQUIRE(t, p >= 0 && p <= 1, "bernoulli: p is %g, but must be in 0..1", p);
+    at_tensor *x = at_tensor_new(t, ATTIC_BOOL, shape);
+    if (!x) return NULL;
+    const at_stream stream = at_draw(t);
+    const double end = p * 0x1p32;
+    uint32_t u[LEAF_DRAWN];
+    unsigned char *y = x->data;
+    for (ptrdiff_t n = at_count(shape), i = 0; i < n; i++) {
+        if (i % LEAF_DRAWN == 0) at_random_u32s(stream, (uint64_t)i, LEAF_DRAWN, u);
+        y[i] = u[i % LEAF_DRAWN] < end;
+    }
+    return x;
+}
+
 at_tensor *at_const(at_tape *t, at_shape shape, const double *values)
 {
     at_init init = values ? at_values(values) : at_zeros();
     at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "const", x, init)) return NULL;
     fill(x, init, (at_stream){0, 0});
+    return x;
+}
+
+at_tensor *at_arange(at_tape *t, double from, double to, double step)
+{
+    AT_REQUIRE(t, step != 0, "arange: the step from %g to %g is 0", from, to);
+    if (!at_check_number(t, "arange", "from", from) || !at_check_number(t, "arange", "to", to) ||
+        !at_check_number(t, "arange", "step", step))
+        return NULL;
+    const double n = ceil((to - from) / step);
+    AT_REQUIRE(t, n <= INT_MAX,
+               "arange: from %g to %g by %g are %g elements, but a dim is at most %d", from, to,
+               step, n, INT_MAX);
+    at_tensor *x = at_tensor_new(t, ATTIC_REAL, at_shape_of(n > 0 ? (int)n : 0));
+    for (int i = 0; x && i < x->shape.dim[0]; i++) at_store(x->dtype, x->data, i, from + i * step);
+    return x;
+}
+
+at_tensor *at_floats(at_tape *t, at_shape shape, const float *values)
+{
+    at_tensor *x = at_const(t, shape, NULL);
+    if (x && values) at_convert(x->dtype, x->data, ATTIC_F32, values, at_count(shape));
     return x;
 }
 
@@ -233,11 +281,22 @@ double at_item(const at_tensor *x)
     return n == 1 ? at_element(x, 0) : (double)NAN;
 }
 
+/* May x be written, or learn? */
+static bool can_change(at_tape *t, const char *op, const at_tensor *x)
+{
+    AT_REQUIRE(t, !at_is_read_only(x), "%s: %s is read-only: its elements are those of %s", op,
+               at_text(x), at_data_owner(x)->tape ? "another tape" : "a mapped file");
+    return true;
+}
+
 void at_written(at_tensor *x)
 {
     if (!x || (at_ok(x->tape) && !at_check_alive(x->tape, "written", "x", x))) return;
     at_tensor *owner = at_data_owner(x);
-    owner->version++;
+    if (at_is_read_only(x))
+        can_change(x->tape, "set", x);
+    else
+        owner->version++;
     if (owner->node)
         at_fail(x->tape, ATTIC_USER_ERROR, "set: %s was computed by %s; only leaves can be written",
                 at_text(x), owner->node->op->name);
@@ -345,8 +404,8 @@ static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_sha
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already",
                at_shown(full, -1));
-    at_tensor *x = tensor_in(t, &t->permanent, dtype, shape);
-    if (!x || !can_be_filled(t, "param", x, init)) return NULL;
+    at_tensor *x = without_data(t, &t->permanent, dtype, shape);
+    if (!x || (!t->filler && !(at_own_data(x) && can_be_filled(t, "param", x, init)))) return NULL;
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
     if (!params) return NULL;
     t->params = params;
@@ -359,6 +418,18 @@ static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_sha
         return NULL;
     if (!at_set_named(t, &t->params, full, x)) return NULL;
     return t->params[t->n_params++] = x;
+}
+
+bool at_own_data(at_tensor *x)
+{
+    return at_give_data(x, &x->tape->permanent);
+}
+
+void at_share_data(at_tensor *x, const at_tensor *owner, void *p)
+{
+    x->data = p;
+    x->base = at_data_owner(owner);
+    x->wants_grad = false;
 }
 
 void at_fill_params(at_tape *t, at_param_filler *filler, void *from)
@@ -410,6 +481,7 @@ at_tensor *at_param_at(const at_tape *t, int i)
  * share of the gradient, and some would not. */
 static bool can_be_switched(at_tape *t, const char *op, const at_tensor *x)
 {
+    if (!can_change(t, op, x)) return false;
     AT_REQUIRE(t, !at_is_half(x->dtype), "%s: %s is stored as %s, and cannot learn", op, at_text(x),
                at_dtype_text(x->dtype));
     for (const at_node *n = t->last; n; n = n->prev)
@@ -462,6 +534,7 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
         const at_tensor *y = dst->params[i], *x = at_find_param(src, y->name);
         AT_REQUIRE(dst, x, "copy_params: the source has no parameter \"%s\"",
                    at_shown(y->name, -1));
+        if (!can_change(dst, "copy_params", y)) return false;
         AT_REQUIRE(dst, at_same_shape(x->shape, y->shape), "copy_params: %s here but %s there",
                    at_text(y), at_shape_text(x->shape));
         for (ptrdiff_t n = at_count(y->shape), k = 0; k < n; k++)

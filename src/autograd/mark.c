@@ -50,16 +50,16 @@ at_mark at_mark_here(at_tape *t)
 }
 
 /* NULL after a sticky error. */
-static struct mark_entry *find_mark(at_tape *t, at_mark m)
+static struct mark_entry *find_mark(at_tape *t, const char *op, at_mark m)
 {
     if (!m.tape)
-        return at_fail(t, ATTIC_USER_ERROR, "rewind: the mark is empty (see at_mark_here)");
-    if (m.tape != t) return at_fail(t, ATTIC_USER_ERROR, "rewind: the mark is another tape's");
+        return at_fail(t, ATTIC_USER_ERROR, "%s: the mark is empty (see at_mark_here)", op);
+    if (m.tape != t) return at_fail(t, ATTIC_USER_ERROR, "%s: the mark is another tape's", op);
     struct mark_entry *e = t->marks;
     while (e && e->serial > m.serial) e = e->below;
     if (e && e->serial == m.serial) return e;
-    return at_fail(t, ATTIC_USER_ERROR,
-                   "rewind: the mark was taken in a step that has been rewound");
+    return at_fail(t, ATTIC_USER_ERROR, "%s: the mark was taken in a step that has been rewound",
+                   op);
 }
 
 static void unlist_reached(at_node *n)
@@ -98,10 +98,8 @@ static void forget_gradients(at_tape *t, const struct mark_entry *e)
     }
 }
 
-void at_rewind(at_tape *t, at_mark m)
+static void rewind_to(at_tape *t, struct mark_entry *e)
 {
-    struct mark_entry *e = t ? find_mark(t, m) : NULL;
-    if (!e) return;
     at_profile_line *outer = at_profile_enter(t, "rewind");
     if (t->profiled) at_profile_rewind(t);
     while (t->marks != e) {
@@ -120,4 +118,27 @@ void at_rewind(at_tape *t, at_mark m)
     at_arena_rewind(&t->step, e->memory);
     e->memory = at_arena_here(&t->step); /* of an arena that was empty, and now has a chunk */
     at_profile_leave(t, outer);
+}
+
+void at_rewind(at_tape *t, at_mark m)
+{
+    struct mark_entry *e = t ? find_mark(t, "rewind", m) : NULL;
+    if (e) rewind_to(t, e);
+}
+
+at_eval at_eval_begin(at_tape *t)
+{
+    const at_mark here = at_mark_here(t);
+    if (!here.tape) return (at_eval){0};
+    return (at_eval){here, at_train(t, false), at_no_grad(t, true), t->draws};
+}
+
+void at_eval_end(at_tape *t, at_eval e)
+{
+    struct mark_entry *here = t ? find_mark(t, "eval_end", e.here) : NULL;
+    if (!here) return;
+    rewind_to(t, here);
+    at_train(t, e.training);
+    at_no_grad(t, e.no_grad);
+    t->draws = e.draws;
 }

@@ -220,8 +220,7 @@ bool at_self_check(at_tape *t, bool on);
 int at_preferred_path(const at_tape *t);
 void at_prefer_path(at_tape *t, int path);
 
-/* How many streams at_draw has handed out.  Evaluation sets it back to what it was, so that a
- * training that is evaluated now and then goes on with the same bits. */
+/* How many streams at_draw has handed out. */
 uint64_t *at_draw_count(at_tape *t);
 
 /* Does the pattern that ends at `end` match the whole name?  * stands for anything.  If there is
@@ -236,10 +235,17 @@ bool at_names_are_known(at_tape *t, const char *op, at_names which);
  * for at_freeze, and then none has changed. */
 bool at_set_frozen(at_tape *t, const char *op, at_tensor *const *x, int n, bool frozen);
 /* From now on `filler` fills new parameters in place of their initialisers, with elements from a
- * file for instance; it returns false after a sticky error.  Draws are counted as if the
- * initialisers had drawn.  NULL: the initialisers do it again. */
+ * file for instance; it returns false after a sticky error.  x comes without data, and gets it from
+ * one of the two functions below.  Draws are counted as if the initialisers had drawn.  NULL: the
+ * initialisers do it again. */
 typedef bool at_param_filler(void *from, at_tensor *x);
 void at_fill_params(at_tape *t, at_param_filler *filler, void *from);
+/* x gets memory of its own, until at_close.  False after a sticky error. */
+bool at_own_data(at_tensor *x);
+/* x has its elements at p, among the data of `owner`: a leaf of another tape, or a tensor without
+ * a tape, such as a mapped file.  So x is read-only: it wants no gradient, and to write it is an
+ * error.  Writes to the owner count as writes to x. */
+void at_share_data(at_tensor *x, const at_tensor *owner, void *p);
 
 /* A new parameter named like W, with `name` in place of what follows the last dot. */
 at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,

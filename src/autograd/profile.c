@@ -329,7 +329,7 @@ static void profile_print_memory(const at_tape *t, FILE *out)
 {
     double data = 0, grads = 0, states = 0, permanent = (double)t->permanent.in_use;
     for (int i = 0; i < t->n_params; i++) {
-        data += (double)at_bytes(t->params[i]);
+        if (!at_is_read_only(t->params[i])) data += (double)at_bytes(t->params[i]);
         if (t->params[i]->grad_memory) grads += (double)at_bytes(t->params[i]);
     }
     for (int i = 0; i < t->n_states; i++) states += (double)at_bytes(t->states[i].x);

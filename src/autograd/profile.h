@@ -32,10 +32,10 @@ AT_API void at_profile_reset(at_tape *t);
  *
  *     op       a line for each op and direction, the longest time first.  Lines without a
  *              direction are regions: what functions of these names take, less the ops in them:
- *              sgd, adam, adamw, clip_grad_norm, ema, ema_swap; data_batch; rewind; jvp, hvp;
- *              cast; sample; head_statistics; run_next; tensors_load and tensors_save, which
- *              at_load, at_save and checkpoints call; and "leaves": parameters, variables and
- *              constants are filled
+ *              sgd, adam, adamw, rmsprop, lion, muon, clip_grad_norm, clip_grad_value, ema,
+ *              ema_swap; data_batch; rewind; jvp, hvp; cast; sample; head_statistics; run_next;
+ *              tensors_load and tensors_save, which at_load, at_save and checkpoints call; and
+ *              "leaves": parameters, variables and constants are filled
  *     scope    the same for each scope (at_scope), if an op ran in one, without the regions.
  *              What ran in an inner scope is in the line of that one alone.
  *     memory   what the tape holds: parameters, their gradients and states; scratch memory; steps

@@ -116,6 +116,12 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
     return x->base ? x->base : (at_tensor *)x;
 }
 
+/* Has x its elements where another tape or a mapped file has them (at_share_data)? */
+static inline bool at_is_read_only(const at_tensor *x)
+{
+    return at_data_owner(x)->tape != x->tape;
+}
+
 /* Puts the memory of n's outputs and their gradients into the free list; of the loss only the
  * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);

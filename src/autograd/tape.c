@@ -3,6 +3,9 @@
  * The tape is in its own permanent arena, so that closing it is giving back its arenas. */
 #include "autograd/state.h"
 
+#include <stdarg.h>
+
+#include "system/system.h"
 #include "system/target.h"
 #include "version.h"
 
@@ -89,6 +92,21 @@ void at_scope(at_tape *t, const char *name)
         t->scope = s;
     else
         t->unopened++;
+}
+
+void at_scopef(at_tape *t, const char *format, ...)
+{
+    char name[AT_TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    void *locale = at_point_begin();
+    const int n = format ? vsnprintf(name, sizeof name, format, args) : 0;
+    at_point_end(locale);
+    va_end(args);
+    if (n < 0 || n >= AT_TEXT_SIZE)
+        at_fail(t, ATTIC_USER_ERROR, "scope: the name by \"%s\" has more than %d bytes",
+                at_shown(format, -1), AT_TEXT_SIZE - 1);
+    at_scope(t, format ? name : NULL);
 }
 
 void at_scope_end(at_tape *t)

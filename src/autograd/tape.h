@@ -63,10 +63,25 @@ AT_API at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init
 AT_API at_tensor *at_variable(at_tape *t, at_shape shape, const double *values);
 /* Constants.  values are copied, in memory order; NULL gives zeros. */
 AT_API at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
-/* Drawn from the tape's seed. */
-AT_API at_tensor *at_random(at_tape *t, at_shape shape, at_init init);
+AT_API at_tensor *at_floats(at_tape *t, at_shape shape, const float *values);
 AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
 AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
+/* from, from + step, from + 2 step, ...: all that come before `to`, as NumPy's arange has them
+ *
+ *     x_i = from + i step     real [n]     n = ceil((to - from) / step), or 0 if that is negative
+ *
+ * computed in double, then rounded.  A step of 0 is an error, and so is a number that is not finite
+ * in the real type of the tape, or an n that no dim can be.  A step may be negative.  With one that
+ * is rounded, such as 0.1, rounding decides whether an element next to `to` is there.
+ *
+ * Positions to compare: at_less_equal(t, j, i) of i [T,1] and j [N] is the causal mask [T,N].  Ids
+ * are i32, so they are at_ints, filled by a loop. */
+AT_API at_tensor *at_arange(at_tape *t, double from, double to, double step);
+/* Drawn from the tape's seed, once: a replay finds the same numbers. */
+AT_API at_tensor *at_random(at_tape *t, at_shape shape, at_init init);
+/* A mask, drawn likewise: each element is 1 with probability p, 0 <= p <= 1.  It takes one stream
+ * (at_draw) even if p is 0 or 1.  at_dropout with this p and stream would drop where it is 1. */
+AT_API at_tensor *at_bernoulli(at_tape *t, at_shape shape, double p);
 /* An uninitialised constant of any dtype (ATTIC_REAL: the tape's), for the caller to fill. */
 AT_API at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
 /* The values of x in another real dtype, ATTIC_F16, ATTIC_BF16 or the one of the tape, as a new
@@ -171,6 +186,10 @@ AT_API void at_rewind(at_tape *t, at_mark m);
 /* Names for what follows: parameters get the prefix "name.", graphs a box.  Scopes nest.  They are
  * opened and closed on a failed tape, too: at_clear_error finds them as they should be. */
 AT_API void at_scope(at_tape *t, const char *name);
+/* The same with a name as printf writes it: at_scopef(t, "block%d", i).  A format that is NULL, and
+ * a name of more than 159 bytes, are errors, and the scope is then counted like one that is opened
+ * on a failed tape. */
+AT_API AT_PRINTF(2, 3) void at_scopef(at_tape *t, const char *format, ...);
 AT_API void at_scope_end(at_tape *t);
 
 /* Train mode (the default) switches dropout on.  Frozen into each op when it is recorded. */
@@ -178,6 +197,29 @@ AT_API bool at_train(at_tape *t, bool on); /* returns the mode before */
 AT_API bool at_is_training(const at_tape *t);
 /* In a no-grad stretch nothing that is recorded wants a gradient.  Returns the setting before. */
 AT_API bool at_no_grad(at_tape *t, bool on);
+
+/* An evaluation that leaves no trace: train mode is off, nothing wants a gradient, and at the end
+ * both settings and the count of draws (at_draw) are what they were at the beginning, and all that
+ * was recorded since is forgotten, as by at_rewind.
+ *
+ *     at_eval e = at_eval_begin(t);
+ *     double held_out = ...                     a loss on what is held out
+ *     at_eval_end(t, e);
+ *
+ * So a training that is evaluated in between goes on with the same bits.  The training then draws
+ * the numbers that the evaluation has drawn: data on which no step is to be trained are drawn
+ * before at_eval_begin, or from a stream of the program's own.
+ *
+ * Evaluations nest, and the last one that was begun ends first.  Both functions work on a failed
+ * tape, too.  The end of an evaluation that a rewind has forgotten, or of another tape's, is an
+ * error and changes nothing; so is a beginning without memory for its mark. */
+typedef struct {
+    at_mark here;
+    bool training, no_grad;
+    uint64_t draws;
+} at_eval;
+AT_API at_eval at_eval_begin(at_tape *t);
+AT_API void at_eval_end(at_tape *t, at_eval e);
 
 /* ------------------------------------------------------------------ a function on a tape ------- */
 

@@ -97,7 +97,7 @@ static bool string_leaves_together(taped_function *f, at_tensor **in, int n)
 static void restore_held(taped_function *f)
 {
     for (held_tensor *h = f->held; h; h = h->next) {
-        if (h->data) memcpy(h->x->data, h->data, at_bytes(h->x));
+        if (h->data && !at_is_read_only(h->x)) memcpy(h->x->data, h->data, at_bytes(h->x));
         h->x->grad = h->grad;
         h->x->grad_memory = h->grad_memory;
     }

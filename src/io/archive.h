@@ -72,6 +72,7 @@ struct at_tensors {
     at_keys entries, pairs; /* of at_entry and at_pair */
     const char *header;     /* of a .safetensors file, with texts decoded where they stood */
     at_inflate *z;          /* of an .npz, once a member is compressed */
+    at_tensor *mapped;      /* all bytes of the file, once at_tensors_share has mapped it */
 };
 
 /* The entries so far, sorted by begin, then by end.  NULL after a sticky error. */

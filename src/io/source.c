@@ -96,8 +96,7 @@ static ptrdiff_t next_in_fortran_order(at_shape s, int index[AT_MAX_DIMS])
     return to;
 }
 
-/* Are the bytes of x the bytes of the file? */
-static bool is_stored_alike(const at_stored *e, at_dtype d)
+bool at_is_stored_alike(const at_stored *e, at_dtype d)
 {
     const char kind = d == ATTIC_I32 ? 'i' : d == ATTIC_BF16 ? 'g' : 'f';
     return d != ATTIC_BOOL && !e->fortran && e->big_endian == at_host_is_big_endian() &&
@@ -106,7 +105,7 @@ static bool is_stored_alike(const at_stored *e, at_dtype d)
 
 static bool read_elements(at_source *s, const at_stored *e, at_tensor *x)
 {
-    if (is_stored_alike(e, x->dtype)) return at_source_read(s, x->data, at_stored_bytes(e));
+    if (at_is_stored_alike(e, x->dtype)) return at_source_read(s, x->data, at_stored_bytes(e));
     unsigned char block[AT_SOURCE_BLOCK] = {0};
     int index[AT_MAX_DIMS] = {0}, per_block = AT_SOURCE_BLOCK / e->bytes;
     ptrdiff_t n = at_count(e->shape), to = 0;

@@ -39,6 +39,8 @@ bool at_source_seek(at_source *s, ptrdiff_t to, ptrdiff_t bytes);
 bool at_host_is_big_endian(void);
 const char *at_stored_text(const at_stored *e); /* "bf16" */
 at_dtype at_stored_as(at_tape *t, const at_stored *e);
+/* Are the bytes of a tensor of dtype d those of the file? */
+bool at_is_stored_alike(const at_stored *e, at_dtype d);
 static inline ptrdiff_t at_stored_bytes(const at_stored *e)
 {
     return at_count(e->shape) * e->bytes; /* at_shape_valid keeps room for 8 of them */

@@ -170,6 +170,29 @@ bool at_tensors_load_into(const at_tensors *f, const char *name, at_tensor *x)
     return at_check_any(f->source.t, "tensors", "x", x) && load_entry(f, name, &x);
 }
 
+/* The whole file as a tensor that no tape has; NULL after a sticky error. */
+static at_tensor *map_whole(const at_tensors *f)
+{
+    at_source s = {.file = NULL};
+    at_tensor *whole = at_permanent_alloc(f->source.t, sizeof *whole);
+    void *p = whole && open_again(f, &s) ? at_file_map(s.t, s.file, f->size, s.path) : NULL;
+    if (s.file) fclose(s.file);
+    if (!p) return NULL;
+    *whole = (at_tensor){.dtype = ATTIC_BOOL, .data = p};
+    return whole;
+}
+
+bool at_tensors_share(at_tensors *f, const char *name, at_tensor *x)
+{
+    const at_entry *e = (at_entry *)at_keys_find(&f->entries, name);
+    if (!e || f->format != &at_safetensors_format || !at_same_shape(e->stored.shape, x->shape) ||
+        !at_is_stored_alike(&e->stored, x->dtype) || e->begin % e->stored.bytes)
+        return false;
+    if (!f->mapped && !(f->mapped = map_whole(f))) return false;
+    at_share_data(x, f->mapped, (char *)f->mapped->data + e->begin);
+    return true;
+}
+
 /* ------------------------------------------------------------------ verify --------------------- */
 
 bool at_tensors_verify(const at_tensors *f)

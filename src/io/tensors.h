@@ -67,6 +67,12 @@ AT_API at_tensor *at_tensors_load(const at_tensors *f, const char *name);
  * read, x may be partly written. */
 AT_API bool at_tensors_load_into(const at_tensors *f, const char *name, at_tensor *x);
 
+/* For a filler of parameters (at_fill_params).  x, which has no data yet, has its elements from now
+ * on where the file is mapped (at_file_map), read-only.  False where they are to be loaded: of
+ * another dtype or shape, not aligned to their size, or not in a .safetensors file; and after a
+ * sticky error.  Private to the library. */
+bool at_tensors_share(at_tensors *f, const char *name, at_tensor *x);
+
 /* Reads the whole file and compares it with its checksums: that of each tensor in an .npz; in a
  * .safetensors file the one that at_tensors_save puts there if asked, over header and elements.
  * False after a sticky error, and it is an error if a .safetensors file has none. */

@@ -7,7 +7,8 @@
 
 static unsigned writes(at_tape *t, const at_tensor *x)
 {
-    return x && at_check_any(t, "cache", "a weight of the layer", x) ? x->version : 0;
+    if (!x || !at_check_any(t, "cache", "a weight of the layer", x)) return 0;
+    return (x->base ? x->base : x)->version; /* of the tensor whose data it has */
 }
 
 static unsigned layer_writes(at_tape *t, at_linear l)

@@ -1,6 +1,6 @@
 /* ffn.h -- the feed-forward net of a transformer's block: two products with a function between.
  *
- *     y = f(x Wup + bup) Wdown + bdown                               f: gelu, relu, relu2 ...
+ *     y = f(x Wup + bup) Wdown + bdown                               f: gelu, relu, tanh ...
  *     y = (silu(x Wgate + bgate) (x Wup + bup)) Wdown + bdown        SwiGLU (Shazeer 2020)
  *
  * In the second line the product in brackets is taken element by element. */
@@ -15,7 +15,8 @@ typedef enum {
     ATTIC_RELU,
     ATTIC_SILU,
     ATTIC_SWIGLU,
-    ATTIC_RELU2
+    ATTIC_RELU2,
+    ATTIC_TANH
 } at_activation;
 
 typedef struct {
@@ -40,6 +41,10 @@ AT_API bool at_ffn_check(at_tape *t, at_ffn_config config);
 AT_API at_ffn at_ffn_make(at_tape *t, at_ffn_config config, double out_gain);
 /* x [..., dim] -> [..., dim] */
 AT_API at_tensor *at_ffn_apply(at_tape *t, const at_ffn *f, at_tensor *x);
+
+/* f(x), silu(x) for SwiGLU; and is there such a function?  A sticky error of `what` if not. */
+at_tensor *at_activate(at_tape *t, at_activation act, at_tensor *x);
+bool at_activation_check(at_tape *t, const char *what, at_activation act);
 
 AT_END_C
 #endif

@@ -20,11 +20,10 @@
  * A parameter is moved if it matches `only` (NULL: all do) and not `except` (NULL: none does).  An
  * `only` that matches nothing is an error: it is a misspelling.
  *
- * It is an error, of at_clip_grad_norm as well, if no parameter of the tape has a gradient:
- * at_backward was forgotten, or its loss depends on no parameter that learns.  It is no error where
- * gradients were there since the last at_rewind and an optimizer has used them, or at_zero_grads
- * has dropped them: of two groups, the second may have none.  Nor is it one in a step that a run
- * skips (train/run.h).
+ * It is an error, of clipping as well, if no parameter of the tape has a gradient: at_backward was
+ * forgotten, or its loss depends on no parameter that learns.  It is no error where gradients were
+ * there since the last at_rewind and an optimizer has used them, or at_zero_grads has dropped them:
+ * of two groups, the second may have none.  Nor is it one in a step that a run skips (train/run.h).
  *
  * lr >= 0 is the learning rate.  With lr = 0 no parameter moves, but the state of the optimizer
  * does.
@@ -74,6 +73,36 @@ AT_API bool at_adamw(at_tape *t, double lr, at_adamw_args args);
 /* The same with the weight decay of the original, as part of the gradient: g = dw + lambda w, and
  * w <- w - lr m' / (sqrt(v') + eps). */
 AT_API bool at_adam(at_tape *t, double lr, at_adamw_args args);
+
+typedef struct {
+    double alpha;        /* how much of v stays, 0 < alpha < 1; 0 stands for 0.99 */
+    double eps;          /* 1e-8 if 0 */
+    double momentum;     /* mu, >= 0; 0: none */
+    double weight_decay; /* lambda, >= 0 */
+    const char *only, *except;
+} at_rmsprop_args;
+
+/* v <- alpha v + (1 - alpha) g^2         m <- mu m + g / (sqrt(v) + eps)         w <- w - lr m
+ *
+ * with g = dw + lambda w.  Tieleman, Hinton 2012; the momentum as in PyTorch.  v begins at 0, and
+ * nothing makes up for it: without momentum an element moves by lr / sqrt(1 - alpha) in its first
+ * step, 10 lr for alpha = 0.99.  The state is "W:rmsprop_v" and, if mu > 0, "W:rmsprop_m". */
+AT_API bool at_rmsprop(at_tape *t, double lr, at_rmsprop_args args);
+
+typedef struct {
+    double beta1;        /* how much of m counts in a step, 0 < beta1 < 1; 0 stands for 0.9 */
+    double beta2;        /* how much of m stays; 0.99 if 0 */
+    double weight_decay; /* lambda, >= 0 */
+    bool decay_matrices; /* as in at_adamw_args */
+    const char *only, *except;
+} at_lion_args;
+
+/* w <- (1 - lr lambda) w - lr sign(beta1 m + (1 - beta1) dw)       m <- beta2 m + (1 - beta2) dw
+ *
+ * Chen et al. 2023.  Every element moves by lr, unless the argument of the sign is 0.  So lr is 3
+ * to 10 times smaller than for at_adamw, and lambda as many times larger.  The state is "W:lion_m",
+ * half of what Adam keeps. */
+AT_API bool at_lion(at_tape *t, double lr, at_lion_args args);
 
 typedef struct {
     double momentum;     /* mu, 0 < mu < 1; 0.95 if 0 */
@@ -140,6 +169,11 @@ AT_API bool at_ema_swap(at_tape *t);
  * as they are: at_zero_grads skips such a step, at_grad_report tells where it came from.  NAN after
  * a sticky error. */
 AT_API double at_clip_grad_norm(at_tape *t, double max_norm);
+
+/* Brings each element of each gradient of a parameter into -max .. max (max > 0; INFINITY changes
+ * nothing).  So the direction of the gradient changes, which at_clip_grad_norm keeps.  NaN stays
+ * NaN. */
+AT_API bool at_clip_grad_value(at_tape *t, double max);
 
 AT_END_C
 #endif

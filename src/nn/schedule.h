@@ -9,7 +9,7 @@
  *             0    warmup   total
  *
  * Pure functions: nothing is remembered.  warmup = 0 begins at the peak.  A step below 0 counts as
- * 0; from step max(warmup, total) on the rate is low. */
+ * 0; from step max(warmup, total) on the rate is low.  Two more come down by half a cosine. */
 #ifndef AT_NN_SCHEDULE_H
 #define AT_NN_SCHEDULE_H
 
@@ -24,6 +24,25 @@ AT_API double at_warmup_cosine(int step, int warmup, int total, double peak, dou
 AT_API double at_warmup_linear(int step, int warmup, int total, double peak, double low);
 /* peak, for ever */
 AT_API double at_warmup_constant(int step, int warmup, double peak);
+
+/* One cycle (Smith 2018): from `first` at step 0 to the peak at step `up`, and down to low at step
+ * `total`, by half a cosine each:
+ *
+ *     first + (peak - first) (1 - cos(pi step / up)) / 2
+ *     low + (peak - low) (1 + cos(pi u)) / 2                     u = (step - up) / (total - up)
+ *
+ * PyTorch's OneCycleLR of n steps has first = peak / 25, low = first / 10^4, up = 0.3 n - 1 and
+ * total = n - 1.  From step max(up, total) on the rate is low. */
+AT_API double at_one_cycle(int step, int up, int total, double peak, double first, double low);
+
+/* Restarts (Loshchilov, Hutter 2017):
+ *
+ *     low + (peak - low) (1 + cos(pi u)) / 2
+ *
+ * where u goes from 0 to 1 in `length` steps, then, from the peak again, in length * times steps,
+ * then in length * times^2 ...  With times = 1 all are alike.  A length or times below 1 counts as
+ * 1. */
+AT_API double at_cosine_restarts(int step, int length, int times, double peak, double low);
 
 AT_END_C
 #endif

@@ -1,4 +1,5 @@
-/* gather.c -- elements picked along an axis by their indices; topk: the largest ones.
+/* gather.c -- elements picked along an axis by their indices; scatter_add: the way back; topk: the
+ * largest ones.
  *
  *   x [outer,N,inner]   index [outer,K,inner], i32 in 0..N-1   y [outer,K,inner]
  *
@@ -8,8 +9,20 @@
  *              for k = 0, 1, ...:   dx_(index_k) += dy_k
  *
  * An element that was picked twice gets both.  A line belongs to one thread, so the order of the
- * sums is fixed.  As in embedding.c, an index that is written later and is none gives NaN, and no
- * gradient.
+ * sums is fixed.
+ *
+ * scatter_add is the transpose: what is backward there is forward here.
+ *
+ *   x, y [outer,N,inner]   index, src [outer,K,inner]
+ *
+ *   forward    y_j = x_j + sum_k 1[index_k = j] src_k
+ *
+ *              y = x,   for k = 0, 1, ...:   y_(index_k) += src_k
+ *
+ *   backward   dx_j = dy_j            dsrc_k = dy_(index_k)
+ *
+ * As in embedding.c, an index that is written later and is none gives NaN, and no gradient: in
+ * gather y_k is NaN; in scatter_add the whole line, as nobody knows where src_k belongs.
  *
  * topk finds the indices, and gather does the rest: moving x a little does not change which ones
  * are the largest, so the indices have no gradient, and the values have the gradient of gather.
@@ -24,47 +37,89 @@
 #include "ops/nest.h"
 
 AT_BOTH(gather);
+AT_BOTH(scatter_add);
 AT_KERNEL(topk_forward);
 
-static void gather_read(void *node, ptrdiff_t line, ptrdiff_t to, int slot)
+typedef struct {
+    const at_lines *a;
+    const int32_t *index; /* [outer,K,inner] */
+    const REAL *from;
+    REAL *to;
+    REAL none; /* for an index that is none: NaN forward, 0 backward */
+    bool add;  /* to what is there: gather_read alone, the other adds always */
+} gather_job;
+
+static bool gather_has(const at_lines *a, int32_t index)
+{
+    return index >= 0 && index < a->N;
+}
+
+/* to_k = from_(index_k) */
+static void gather_read(void *job, ptrdiff_t line, ptrdiff_t end, int slot)
 {
     (void)slot;
-    const at_node *n = node;
-    const at_lines *a = n->args;
-    for (; line < to; line++) {
-        const REAL *x = (const REAL *)n->in[0]->data + at_line(a, line, a->N);
-        const int32_t *index = (const int32_t *)n->in[1]->data + at_line(a, line, a->K);
-        REAL *y = (REAL *)n->out[0]->data + at_line(a, line, a->K);
+    const gather_job *g = job;
+    const at_lines *a = g->a;
+    for (; line < end; line++) {
+        const int32_t *index = g->index + at_line(a, line, a->K);
+        const REAL *from = g->from + at_line(a, line, a->N);
+        REAL *to = g->to + at_line(a, line, a->K);
+        for (ptrdiff_t k = 0; k < a->K * a->inner; k += a->inner) {
+            const REAL v = gather_has(a, index[k]) ? from[index[k] * a->inner] : g->none;
+            to[k] = g->add ? to[k] + v : v;
+        }
+    }
+}
+
+/* to_(index_k) += from_k */
+static void gather_add(void *job, ptrdiff_t line, ptrdiff_t end, int slot)
+{
+    (void)slot;
+    const gather_job *g = job;
+    const at_lines *a = g->a;
+    for (; line < end; line++) {
+        const int32_t *index = g->index + at_line(a, line, a->K);
+        const REAL *from = g->from + at_line(a, line, a->K);
+        REAL *to = g->to + at_line(a, line, a->N);
         for (ptrdiff_t k = 0; k < a->K * a->inner; k += a->inner)
-            y[k] = index[k] >= 0 && index[k] < a->N ? x[index[k] * a->inner] : (REAL)NAN;
+            if (gather_has(a, index[k]))
+                to[index[k] * a->inner] += from[k];
+            else
+                for (ptrdiff_t j = 0; j < a->N * a->inner; j += a->inner) to[j] += g->none;
     }
 }
 
 void AT_REAL(gather_forward)(at_node *n)
 {
     const at_lines *a = n->args;
-    at_for(a->lines, a->K, 0, gather_read, n);
-}
-
-static void gather_add(void *node, ptrdiff_t line, ptrdiff_t to, int slot)
-{
-    (void)slot;
-    const at_node *n = node;
-    const at_lines *a = n->args;
-    for (; line < to; line++) {
-        REAL *dx = (REAL *)n->in[0]->grad + at_line(a, line, a->N);
-        const int32_t *index = (const int32_t *)n->in[1]->data + at_line(a, line, a->K);
-        const REAL *dy = (const REAL *)n->out[0]->grad + at_line(a, line, a->K);
-        for (ptrdiff_t k = 0; k < a->K * a->inner; k += a->inner)
-            if (index[k] >= 0 && index[k] < a->N) dx[index[k] * a->inner] += dy[k];
-    }
+    gather_job g = {a, n->in[1]->data, n->in[0]->data, n->out[0]->data, (REAL)NAN, false};
+    at_for(a->lines, a->K, 0, gather_read, &g);
 }
 
 void AT_REAL(gather_backward)(at_node *n)
 {
     const at_lines *a = n->args;
-    /* dx is in[0]->grad from here on */
-    if (at_grad(n, 0)) at_for(a->lines, a->K, 0, gather_add, n);
+    gather_job g = {a, n->in[1]->data, n->out[0]->grad, at_grad(n, 0), 0, true};
+    if (g.to) at_for(a->lines, a->K, 0, gather_add, &g);
+}
+
+void AT_REAL(scatter_add_forward)(at_node *n)
+{
+    const at_lines *a = n->args;
+    const at_tensor *x = n->in[0];
+    REAL *y = n->out[0]->data;
+    gather_job g = {a, n->in[1]->data, n->in[2]->data, y, (REAL)NAN, true};
+    at_copy_rows(1, (ptrdiff_t)at_bytes(x), x->data, 0, y, 0);
+    at_for(a->lines, a->K, 0, gather_add, &g);
+}
+
+void AT_REAL(scatter_add_backward)(at_node *n)
+{
+    const at_lines *a = n->args;
+    at_grad_buffer dsrc = at_grad_overwrite(n, 2);
+    gather_job g = {a, n->in[1]->data, n->out[0]->grad, dsrc.p, 0, dsrc.beta};
+    if (dsrc.p) at_for(a->lines, a->K, 0, gather_read, &g);
+    at_grad_pass(n, 0);
 }
 
 /* ------------------------------------------------------------------ topk ----------------------- */
@@ -124,27 +179,48 @@ void AT_REAL(topk_forward)(at_node *n)
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
 static const at_op gather_op = {.name = "gather", AT_BOTH_KERNELS(gather)};
+static const at_op scatter_add_op = {.name = "scatter_add", AT_BOTH_KERNELS(scatter_add)};
 static const at_op topk_op = {.name = "topk", .forward = AT_KERNELS(topk_forward)};
 
-at_tensor *at_gather(at_tape *t, at_tensor *x, at_tensor *index, int axis)
+/* The lines of x, and of what the index picks from them; false after an error. */
+static bool gather_lines(at_tape *t, const char *op, const at_tensor *x, const at_tensor *index,
+                         int axis, at_lines *lines)
 {
-    AT_INPUT(t, "gather", x, ATTIC_REAL);
-    AT_INPUT(t, "gather", index, ATTIC_I32);
+    AT_INPUT(t, op, x, ATTIC_REAL);
+    AT_INPUT(t, op, index, ATTIC_I32);
     const int a = at_axis_of(x->shape, axis);
-    AT_REQUIRE(t, a >= 0, "gather: there is no axis %d in x %s", axis, at_text(x));
+    AT_REQUIRE(t, a >= 0, "%s: there is no axis %d in x %s", op, axis, at_text(x));
     at_shape y = x->shape;
     if (index->shape.ndim == y.ndim) y.dim[a] = index->shape.dim[a];
     AT_REQUIRE(t, at_same_shape(y, index->shape),
-               "gather: x is %s but index is %s: they may differ along axis %d alone", at_text(x),
+               "%s: x is %s but index is %s: they may differ along axis %d alone", op, at_text(x),
                at_text(index), axis);
     const int N = x->shape.dim[a];
     const int32_t *j = index->data;
     for (ptrdiff_t i = 0; i < at_count(y); i++)
         AT_REQUIRE(t, j[i] >= 0 && j[i] < N,
-                   "gather: index is %d at %s but x is %s: axis %d has size %d", j[i],
+                   "%s: index is %d at %s but x is %s: axis %d has size %d", op, j[i],
                    at_shape_text(at_index_of(y, i)), at_text(x), axis, N);
-    const at_lines lines = at_lines_of(x->shape, a, y.dim[a]);
-    return at_record(t, &gather_op, AT_IN(x, index), y, &lines, sizeof lines);
+    *lines = at_lines_of(x->shape, a, y.dim[a]);
+    return true;
+}
+
+at_tensor *at_gather(at_tape *t, at_tensor *x, at_tensor *index, int axis)
+{
+    at_lines lines;
+    if (!gather_lines(t, "gather", x, index, axis, &lines)) return NULL;
+    return at_record(t, &gather_op, AT_IN(x, index), index->shape, &lines, sizeof lines);
+}
+
+at_tensor *at_scatter_add(at_tape *t, at_tensor *x, at_tensor *index, at_tensor *src, int axis)
+{
+    at_lines lines;
+    if (!gather_lines(t, "scatter_add", x, index, axis, &lines)) return NULL;
+    AT_INPUT(t, "scatter_add", src, ATTIC_REAL);
+    AT_REQUIRE(t, at_same_shape(src->shape, index->shape),
+               "scatter_add: src is %s but index is %s: each element needs an index", at_text(src),
+               at_text(index));
+    return at_record(t, &scatter_add_op, AT_IN(x, index, src), x->shape, &lines, sizeof lines);
 }
 
 at_tensor *at_topk(at_tape *t, at_tensor *x, int k, int axis, at_tensor **index)

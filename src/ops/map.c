@@ -60,13 +60,23 @@ AT_EACH_REAL(void, map_each, (void *plan, ptrdiff_t unit, ptrdiff_t to, int slot
 AT_EACH_REAL(void, map_sums, (void *plan, ptrdiff_t task, ptrdiff_t to, int slot));
 AT_EACH_REAL(void, map_add_shares, (const map_plan *m));
 
+/* Where element `at` of an array is. */
+static const void *map_element(at_dtype dtype, const void *data, ptrdiff_t at)
+{
+    const size_t size = dtype == ATTIC_BOOL  ? 1
+                        : dtype == ATTIC_I32 ? sizeof(int32_t)
+                                             : sizeof(REAL);
+    return (const char *)data + at * (ptrdiff_t)size;
+}
+
 /* All of it for operands of one shape. */
 void AT_REAL(map_even)(void *ctx, ptrdiff_t at, ptrdiff_t to, int slot)
 {
     (void)slot;
     const map_even_job *job = ctx;
     const at_node *n = job->n;
-    REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_CHUNK];
+    const at_tensor *out = n->out[0];
+    REAL *dy = out->grad, *dx = job->dx.p, space[AT_CHUNK];
     const bool add = dx && job->dx.beta;
 
     at_chunk k; /* not zeroed: that costs more than a small formula */
@@ -74,12 +84,11 @@ void AT_REAL(map_even)(void *ctx, ptrdiff_t at, ptrdiff_t to, int slot)
     for (; at < to; at += AT_CHUNK) {
         k.n = to - at < AT_CHUNK ? (int)(to - at) : AT_CHUNK;
         k.at = at;
-        k.y = y + at;
+        k.y = map_element(out->dtype, out->data, at);
         k.dy = !dx ? NULL : dx != dy ? dy + at : memcpy(space, dy + at, (size_t)k.n * sizeof *dy);
         for (int i = 0; i < n->n_in; i++)
-            k.in[i] = (const char *)n->in[i]->data +
-                      at * (n->in[i]->dtype == ATTIC_BOOL ? 1 : (ptrdiff_t)sizeof(REAL));
-        job->f(&k, !dx ? y + at : add ? space : dx + at);
+            k.in[i] = map_element(n->in[i]->dtype, n->in[i]->data, at);
+        job->f(&k, !dx ? (void *)k.y : add ? space : dx + at);
         if (add)
             for (int j = 0; j < k.n; j++) dx[at + j] += space[j];
     }
@@ -98,16 +107,20 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
                             const ptrdiff_t *at, int n, REAL *space)
 {
     const ptrdiff_t step = n > 1 ? m->row.step[k] : 1;
+    const void *from = map_element(dtype, data, at[k]);
+    if (step == 1) return from;
     if (dtype == ATTIC_BOOL) {
-        const unsigned char *x = (const unsigned char *)data + at[k];
-        if (step == 1) return x;
+        const unsigned char *x = from;
         if (step == 0) return memset(space, *x, (size_t)n);
         for (int j = 0; j < n; j++) ((unsigned char *)space)[j] = x[j * step];
         return space;
     }
-    const REAL *x = (const REAL *)data + at[k];
-    if (step == 1) return x;
-    const REAL one = *x;
+    if (dtype == ATTIC_I32) {
+        const int32_t *x = from;
+        for (int j = 0; j < n; j++) ((int32_t *)space)[j] = x[j * step];
+        return space;
+    }
+    const REAL *x = from, one = *x;
     if (step == 0)
 #pragma GCC unroll 8 /* else the loop costs more than the stores */
         for (int j = 0; j < n; j++) space[j] = one;
@@ -118,7 +131,7 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
 
 /* Not inlined: its arrays would make one large frame with the arrays of its callers. */
 static __attribute__((noinline)) void map_formula(const map_plan *m, const ptrdiff_t *at, int n,
-                                                  REAL *values)
+                                                  void *values)
 {
     const at_map_job *job = m->job;
     REAL space[AT_MAX_OPERANDS][AT_CHUNK], y[MAP_APART], dy[MAP_APART];
@@ -141,6 +154,10 @@ void AT_REAL(map_each)(void *plan, ptrdiff_t unit, ptrdiff_t to, int slot)
         ptrdiff_t at[AT_NEST_OPERANDS] = {0};
         at_nest_move(&m->kept, unit, at);
         const int n = map_length(m, unit);
+        if (m->job->bools) {
+            map_formula(m, at, n, (unsigned char *)m->job->to.p + at[MAP_TO]);
+            continue;
+        }
         REAL *y = (REAL *)m->job->to.p + at[MAP_TO], space[AT_CHUNK];
         const REAL *values = step == 1 && !add ? y : space;
         if (m->job->f)
@@ -322,7 +339,8 @@ static map_plan map_plan_of(const at_map_job *job)
     m.chunk = AT_CHUNK, m.shares = 1;
     if (all.n > 0) m.row = at_nest_drop(&all);
     at_loop *outer = &all.loop[all.n > 0 ? all.n - 1 : 0];
-    if (all.n > 0 && m.row.size < MAP_SHORT && m.row.size < outer->size && outer->step[MAP_TO]) {
+    if (all.n > 0 && m.row.size < MAP_SHORT && m.row.size < outer->size && outer->step[MAP_TO] &&
+        !job->bools) {
         at_loop inner = m.row;
         m.row = *outer;
         *outer = inner;
@@ -390,14 +408,18 @@ static bool map_is_even(const at_node *n)
 static void map_run_even(at_node *n, at_formula *f, at_grad_buffer dx)
 {
     map_even_job job = {n, f, dx, at_count(n->out[0]->shape)};
-    at_for(job.count, 1, 0, AT_OF_REAL(n->out[0]->dtype, map_even), &job);
+    at_for(job.count, 1, 0, AT_OF_REAL(at_real(n->tape), map_even), &job);
 }
 
 /* Without a formula only the shape of y counts. */
 static at_map_job map_job_of(const at_node *n, at_formula *f)
 {
     const at_tensor *y = n->out[0];
-    at_map_job job = {.over = y->shape, .real = y->dtype, .f = f, .args = n->args};
+    at_map_job job = {.over = y->shape,
+                      .real = at_real(n->tape),
+                      .f = f,
+                      .args = n->args,
+                      .bools = y->dtype == ATTIC_BOOL};
     for (int i = 0; f && i < n->n_in; i++)
         job.in[job.n_in++] = (at_operand){n->in[i]->shape, n->in[i]->dtype, n->in[i]->data};
     return job;
@@ -449,7 +471,7 @@ void at_map_back(at_node *n, int i, at_formula *g)
 /* Of a formula that was compiled for each real type, the one for this node. */
 static at_formula *map_formula_for(const at_node *n, at_formula *const *each)
 {
-    const at_dtype real = n->out[0]->dtype;
+    const at_dtype real = at_real(n->tape);
     return each[real == ATTIC_F32 ? 0 : real == ATTIC_F64 ? 1 : 2];
 }
 

@@ -1,5 +1,5 @@
 /* map.h -- element by element, over operands of different shapes: the loops that scale, unary,
- * binary, where, masked_fill and dropout share.
+ * binary, logic, where, masked_fill and dropout share.
  *
  *     y  = f(in[0], in[1], ...)     at_map(n, f)           every input read as if it had y's shape
  *     dx = sum g(in, y, dy)         at_map_back(n, i, g)   x = in[i]; the sum is over the places
@@ -44,8 +44,8 @@ typedef void at_formula(const at_chunk *k, void *values);
 AT_API at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y,
                                 const void *args, size_t args_size);
 
-/* out[0] = f: every element once.  Inputs are real or bool, and broadcast to the output.  f = NULL
- * writes nothing. */
+/* out[0] = f: every element once.  Inputs are real, i32 or bool, and broadcast to the output, which
+ * is real or bool.  f = NULL writes nothing. */
 AT_API void at_map(at_node *n, at_formula *f);
 
 /* d(in[i]) += g, summed over the axes along which in[i] was repeated; nothing if nobody wants it.

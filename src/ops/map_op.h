@@ -47,6 +47,7 @@ typedef struct {
     const void *y, *dy; /* for f, of the shape `over`; NULL where f needs none */
     at_shape to_shape;
     at_grad_buffer to;
+    bool bools;    /* `to` holds bools, not reals: for at_map_each alone */
     bool wide;     /* every value is added in double; else a few at a time in the real type first */
     bool max;      /* the maximum in place of the sum; a NaN counts as larger than all else */
     bool ties;     /* how many of in[0] are the maximum, in[1], of the shape of `to`; f is NULL */

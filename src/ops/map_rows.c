@@ -81,7 +81,7 @@ void at_map_rows_back(at_node *n, const at_row_op *r, at_range_body *run)
 bool at_check_norm(at_tape *t, const char *op, const at_tensor *x, double eps)
 {
     if (!at_check_input(t, op, "x", x, ATTIC_REAL)) return false;
-    AT_REQUIRE(t, x->shape.ndim >= 1, "%s: x is []; it needs an axis to take the mean of", op);
+    AT_REQUIRE(t, x->shape.ndim >= 1, "%s: x is []; it needs an axis", op);
     AT_REQUIRE(t, eps >= 0 && isfinite(eps), "%s: eps is %g but must be >= 0", op, eps);
     return eps == 0 ||
            (at_check_number(t, op, "eps", eps) && at_check_number(t, op, "1 / eps", 1 / eps));

@@ -20,8 +20,8 @@ typedef struct {
 /* at_record_node for such an op; out[0] has the shape y. */
 at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_inputs in, at_shape y,
                           const void *args, size_t args_size);
-/* Has x rows, of which a norm can take a mean, and can eps be added to one?  Is g, gamma or beta,
- * absent or an element for each of the N columns?  If not, an error. */
+/* Has x rows, and are eps and 1 / eps numbers of its type, so that a norm can add eps or divide by
+ * it?  Is g, gamma or beta, absent or an element for each of the N columns?  If not, an error. */
 bool at_check_norm(at_tape *t, const char *op, const at_tensor *x, double eps);
 bool at_check_columns(at_tape *t, const char *op, const at_tensor *x, const char *name,
                       const at_tensor *g);

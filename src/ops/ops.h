@@ -24,6 +24,22 @@ AT_API at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor 
 /* where ? value : x    where is bool and broadcasts to x; any value, -INFINITY among them */
 AT_API at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value);
 
+/* Masks for at_where, at_masked_fill and attention's keep: bool, without gradient.  a and b are
+ * both real or both i32, and broadcast.  A comparison with NaN is false: at_not of at_equal(t, x,
+ * x) is where x is NaN.  at_keep_count(m).kept says how many elements of m are 1.  a > b is
+ * at_less(t, b, a), and a number is a tensor of shape []:
+ *
+ *     at_tensor *zero = at_const(t, at_shape_of(), NULL);
+ *     at_tensor *positive = at_less(t, zero, x);
+ *     at_tensor *padding = at_equal(t, ids, at_ints(t, at_shape_of(), (int32_t[]){0})); */
+AT_API at_tensor *at_less(at_tape *t, at_tensor *a, at_tensor *b);       /* a < b */
+AT_API at_tensor *at_less_equal(at_tape *t, at_tensor *a, at_tensor *b); /* a <= b */
+AT_API at_tensor *at_equal(at_tape *t, at_tensor *a, at_tensor *b);      /* a = b */
+/* Of bools, which broadcast; the result is bool, without gradient. */
+AT_API at_tensor *at_and(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_or(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_not(at_tape *t, at_tensor *a);
+
 /* ------------------------------------------------------------------ element by element --------- */
 
 /* A constant that is finite, but not in the real type of the tape (1e300 in f32), is an error. */
@@ -136,6 +152,12 @@ AT_API at_tensor *at_expand(at_tape *t, at_tensor *x, at_shape shape);
  * index i32 [..,K,..] -> [..,K,..], the other dims equal.  An index that occurs twice receives both
  * gradients.  Indices outside 0..N-1 are an error; written there afterwards, a replay reads NaN. */
 AT_API at_tensor *at_gather(at_tape *t, at_tensor *x, at_tensor *index, int axis);
+/* y = x, then y_(index_k) += src_k along one axis, in the order of k: the transpose of at_gather.
+ * x real [..,N,..], index i32 and src real [..,K,..] -> [..,N,..], the other dims equal.  An index
+ * that occurs twice adds both.  Indices outside 0..N-1 are an error; written there afterwards, a
+ * replay makes their line along the axis NaN. */
+AT_API at_tensor *at_scatter_add(at_tape *t, at_tensor *x, at_tensor *index, at_tensor *src,
+                                 int axis);
 /* y_ij = x_(T-1-i+j): one element per diagonal, from the lower left corner to the upper right one.
  * x [...,T+N-1] -> [...,T,N].  A bias that depends on j - i alone is made of this:
  * attention/position.h */
@@ -228,6 +250,10 @@ AT_API at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_t
                                 double eps);
 /* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
 AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
+/* y = x / max(|x|, eps), |x| = sqrt(sum x^2), over the last axis: rows of length 1.  x [...,N]
+ * PyTorch's eps is 1e-12.  Where |x| < eps the divisor is a constant, and dx = dy / eps.  A NaN
+ * makes its row NaN.  Where |x| is infinite, in f64 from 1e154 on, finite elements give 0. */
+AT_API at_tensor *at_normalize(at_tape *t, at_tensor *x, double eps);
 /* y[...,:] = table[id[...],:]    table [V,D], real or of 16 bits  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
 AT_API at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);

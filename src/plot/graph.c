@@ -183,11 +183,12 @@ static void draw_edge(drawing *g, const at_tensor *x, int to)
     fprintf(g->out, "\"%s];\n", x->wants_grad ? "" : ", style=dashed");
 }
 
-/* A constant that shares its data with the output of an op that is drawn, or with a leaf. */
+/* A constant that shares its data with the output of an op that is drawn, or with a leaf.  What is
+ * another tape's or a file's is not drawn. */
 static void draw_origin(drawing *g, int i)
 {
     const at_tensor *base = g->leaf[i]->base;
-    if (!base) return;
+    if (!base || base->tape != g->tape) return;
     if (base->node && g->used[base->node->index])
         fprintf(g->out, "  n%d -> t%d [style=dotted, label=\" detach\"];\n", base->node->index, i);
     else if (!base->node)

@@ -231,22 +231,25 @@ static bool make_adapters(at_tape *t, const at_tensors *file, at_model *m, size_
 /* Where the parameters of a new model come from.  Names have a prefix here that they lack there,
  * the name of the open scopes. */
 typedef struct {
-    const at_tensors *file;
+    at_tensors *file;
     ptrdiff_t prefix; /* its length; -1 before the first parameter, E */
+    bool mapped;      /* are elements to stay in the file, where that can be? */
 } param_source;
 
 static bool load_new_param(void *from, at_tensor *x)
 {
     param_source *f = from;
     if (f->prefix < 0) f->prefix = (ptrdiff_t)strlen(x->name) - 1;
-    return at_tensors_load_into(f->file, x->name + f->prefix, x);
+    const char *name = x->name + f->prefix;
+    return (f->mapped && at_tensors_share(f->file, name, x)) ||
+           (at_own_data(x) && at_tensors_load_into(f->file, name, x));
 }
 
 /* A model of this config and its adapters, with their elements from the file: nothing is drawn that
  * a file would overwrite.  NULL after a sticky error. */
-static at_model *load_model(at_tape *t, const at_tensors *file, at_model_config config)
+static at_model *load_model(at_tape *t, at_tensors *file, at_model_config config, bool mapped)
 {
-    param_source from = {file, -1};
+    param_source from = {file, -1, mapped};
     if (at_tensors_metadata(file, "crc32") && !at_tensors_verify(file)) return NULL;
     at_fill_params(t, load_new_param, &from);
     at_model *m = at_model_make(t, config);
@@ -255,18 +258,29 @@ static at_model *load_model(at_tape *t, const at_tensors *file, at_model_config 
     return good ? m : NULL;
 }
 
-at_model *at_model_open(at_tape *t, const char *path)
+static at_model *open_model(at_tape *t, const char *path, bool mapped)
 {
     at_mark before = at_mark_here(t);
-    const at_tensors *file = at_tensors_open(t, path);
+    at_tensors *file = at_tensors_open(t, path);
     const char *text = file ? description_in(t, file, path, "model") : NULL;
     at_model_config config;
     at_model *m = NULL;
     if (text && strchr(text, '\n'))
         at_fail(t, ATTIC_FILE_ERROR, "model_open: %s describes several models", path);
-    if (text && at_ok(t) && at_model_config_of(t, text, &config)) m = load_model(t, file, config);
+    if (text && at_ok(t) && at_model_config_of(t, text, &config))
+        m = load_model(t, file, config, mapped);
     at_rewind(t, before);
     return m;
+}
+
+at_model *at_model_open(at_tape *t, const char *path)
+{
+    return open_model(t, path, false);
+}
+
+at_model *at_model_open_mapped(at_tape *t, const char *path)
+{
+    return open_model(t, path, true);
 }
 
 at_tokenizer *at_tokenizer_open(at_tape *t, const char *path)

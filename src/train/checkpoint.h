@@ -42,6 +42,19 @@ AT_API bool at_load(at_tape *t, const char *path, at_part_args args);
  * error; it is one if the file describes none, or several. */
 AT_API at_model *at_model_open(at_tape *t, const char *path);
 AT_API at_tokenizer *at_tokenizer_open(at_tape *t, const char *path);
+/* The same model, to be read and not to learn: its parameters are where the system maps the file,
+ * so that all processes and tapes that open it take the memory of one.  They are read-only: they
+ * want no gradient, and to write one (at_set, at_load, at_unfreeze, at_model_lora_merge) is a
+ * sticky error; adapters (lora.h) learn beside them.  Parameters that the file stores in another
+ * dtype than the tape, or not aligned to it, are copied, as by at_model_open: of a file of f16 or
+ * bf16 all, unless at_store_params asks for that dtype.  Where the system maps no files
+ * (WebAssembly) the file is read.
+ *
+ * The file must not be written or cut before at_close: a process that reads where it was cut ends
+ * by SIGBUS.  at_save and runs write a new file, which takes the name of the old one, and the model
+ * keeps the old one; but through a symbolic link, or where a file has two names, they write in
+ * place (file.h).  (On Windows no file takes the name of one that is mapped.) */
+AT_API at_model *at_model_open_mapped(at_tape *t, const char *path);
 
 AT_END_C
 #endif

@@ -1,7 +1,6 @@
 /* csv.c -- log.csv of a run, whose columns may come at any time; see csv.h. */
 #include "train/csv.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <string.h>
@@ -12,14 +11,8 @@
 #include "system/utf8.h"
 #include "tensor/decimal.h"
 
-enum { CSV_LINE = 64 * (AT_CSV_COLUMNS + 1) };
 enum { CSV_HELD, CSV_SECONDS, CSV_PER_SECOND };
 static const char *const fixed_name[AT_CSV_FIXED] = {"held", "seconds", "per_second"};
-
-static bool csv_fails(const at_csv *c, const char *what)
-{
-    return at_fail(c->t, ATTIC_FILE_ERROR, "cannot %s %s: %s", what, c->path, strerror(errno));
-}
 
 /* ------------------------------------------------------------------ columns -------------------- */
 
@@ -113,88 +106,61 @@ static void read_cells(at_csv *c, const char *line)
     }
 }
 
-static bool read_lines(at_csv *c, FILE *f, ptrdiff_t most)
-{
-    char line[CSV_LINE];
-    for (; c->lines < most && fgets(line, sizeof line, f) && strchr(line, '\n'); c->lines++) {
-        if (c->lines == 0 && !read_header(c, line))
-            return at_fail(c->t, ATTIC_FILE_ERROR,
-                           "%s does not begin with the header of a log; the run goes on without it "
-                           "if it is moved away",
-                           c->path);
-        read_cells(c, line);
-        c->bytes += (ptrdiff_t)strlen(line);
-    }
-    return !ferror(f) || csv_fails(c, "read");
-}
+/* A log that is opened, and how many of its lines stay. */
+typedef struct {
+    at_csv *log;
+    ptrdiff_t most;
+} csv_reader;
 
-/* To go on behind c->bytes. */
-static bool open_end(at_csv *c)
+static bool keep_csv_line(void *reader, const char *line)
 {
-    c->file = at_open_file(c->path, O_WRONLY | O_CREAT, -1);
-    if (!c->file) return csv_fails(c, "open");
-    setvbuf(c->file, NULL, _IONBF, 0); /* nothing waits in a buffer when the disk is full */
-    if (at_truncate_file(c->file, c->bytes) == 0) return true;
-    csv_fails(c, "cut");
-    at_csv_close(c);
-    return false;
+    at_csv *c = ((csv_reader *)reader)->log;
+    if (c->csv.lines == ((csv_reader *)reader)->most) return false;
+    if (c->csv.lines == 0 && !read_header(c, line))
+        return at_fail(c->t, ATTIC_FILE_ERROR,
+                       "%s does not begin with the header of a log; the run goes on without it if "
+                       "it is moved away",
+                       c->csv.path);
+    read_cells(c, line);
+    return true;
 }
 
 bool at_csv_open(at_csv *c, ptrdiff_t lines)
 {
-    FILE *f = at_open_file(c->path, O_RDONLY, -1);
-    if (!f && errno != ENOENT) return csv_fails(c, "open");
-    bool good = !f || read_lines(c, f, lines);
-    if (f) fclose(f);
-    return good && open_end(c);
+    return at_log_file_open(&c->csv, keep_csv_line, &(csv_reader){c, lines});
 }
 
 void at_csv_close(at_csv *c)
 {
-    if (c->file) fclose(c->file);
-    c->file = NULL;
+    at_log_file_close(&c->csv);
+    at_log_file_close(&c->json);
 }
 
 /* ------------------------------------------------------------------ write ---------------------- */
 
-/* All or nothing: there are only whole lines. */
-static bool write_line(at_csv *c, const char *line)
-{
-    size_t n = strlen(line);
-    errno = 0;
-    if (fwrite(line, 1, n, c->file) != n) {
-        csv_fails(c, "write");
-        (void)at_truncate_file(c->file, c->bytes);
-        return false;
-    }
-    c->bytes += (ptrdiff_t)n;
-    c->lines++;
-    return true;
-}
-
 /* ",norm,held": the names of the columns from the first-th on. */
-static const char *column_names(const at_csv *c, int first, char text[CSV_LINE])
+static const char *column_names(const at_csv *c, int first, char text[AT_LOG_LINE])
 {
     int n = 0;
     text[0] = 0;
     for (int i = first; i < c->columns; i++)
-        n += snprintf(text + n, (size_t)(CSV_LINE - n), ",%s", c->column[i].name);
+        n += snprintf(text + n, (size_t)(AT_LOG_LINE - n), ",%s", c->column[i].name);
     return text;
 }
 
 /* log.new.csv: the log, with the columns that its header lacks. */
 static bool write_wider(at_csv *c, ptrdiff_t *bytes)
 {
-    char line[CSV_LINE], names[CSV_LINE], commas[AT_CSV_COLUMNS + 1] = "";
-    FILE *from = at_open_file(c->path, O_RDONLY, -1);
-    if (!from) return csv_fails(c, "open");
+    char line[AT_LOG_LINE], names[AT_LOG_LINE], commas[AT_CSV_COLUMNS + 1] = "";
+    FILE *from = at_open_file(c->csv.path, O_RDONLY, -1);
+    if (!from) return at_log_file_fails(&c->csv, "open");
     FILE *to = at_file_create(c->t, c->new_path);
     ptrdiff_t n = 0;
     memset(commas, ',', (size_t)(c->columns - c->header));
-    for (; to && n < c->lines && fgets(line, sizeof line, from); n++)
+    for (; to && n < c->csv.lines && fgets(line, sizeof line, from); n++)
         *bytes += fprintf(to, "%.*s%s\n", (int)strcspn(line, "\n"), line,
                           n ? commas : column_names(c, c->header, names));
-    if (to && n < c->lines) csv_fails(c, "read");
+    if (to && n < c->csv.lines) at_log_file_fails(&c->csv, "read");
     fclose(from);
     return at_file_close(c->t, to, c->new_path);
 }
@@ -203,23 +169,25 @@ static bool write_wider(at_csv *c, ptrdiff_t *bytes)
 static bool widen_csv(at_csv *c)
 {
     ptrdiff_t bytes = 0;
-    if (!at_is_open_at(c->file, c->path))
-        return at_fail(c->t, ATTIC_FILE_ERROR, "%s was renamed or removed", c->path);
+    if (!at_is_open_at(c->csv.file, c->csv.path))
+        return at_fail(c->t, ATTIC_FILE_ERROR, "%s was renamed or removed", c->csv.path);
     if (!write_wider(c, &bytes)) return false;
-    at_csv_close(c); /* on Windows no open file is replaced */
-    bool moved = at_rename_file(c->new_path, c->path) == 0 || csv_fails(c, "replace");
-    if (moved) c->header = c->columns, c->bytes = bytes;
-    return open_end(c) && moved && (at_sync_folder(c->folder) == 0 || csv_fails(c, "sync"));
+    at_log_file_close(&c->csv); /* on Windows no open file is replaced */
+    bool moved =
+        at_rename_file(c->new_path, c->csv.path) == 0 || at_log_file_fails(&c->csv, "replace");
+    if (moved) c->header = c->columns, c->csv.bytes = bytes;
+    return at_log_file_open_end(&c->csv) && moved &&
+           (at_sync_folder(c->folder) == 0 || at_log_file_fails(&c->csv, "sync"));
 }
 
 /* Is there a file whose header has all columns?  If it lacks some, the others can be written. */
 static bool prepare(at_csv *c)
 {
-    char line[CSV_LINE + 8], names[CSV_LINE];
-    if (!c->file && !open_end(c)) return false;
+    char line[AT_LOG_LINE + 8], names[AT_LOG_LINE];
+    if (!c->csv.file && !at_log_file_open_end(&c->csv)) return false;
     if (c->header > 0) return c->header == c->columns || widen_csv(c);
     snprintf(line, sizeof line, "step%s\n", column_names(c, 0, names));
-    if (!write_line(c, line)) return false;
+    if (!at_log_file_write(&c->csv, line)) return false;
     c->header = c->columns;
     return true;
 }
@@ -233,31 +201,33 @@ int at_csv_put(char *to, int size, const char *before, double x, int digits)
     return n;
 }
 
-static int put_csv_cell(const at_csv *c, int i, char *to, int size)
+int at_csv_put_mean(const at_csv *c, int i, const char *before, char *to, int size)
 {
     double x = at_csv_mean(c, i);
-    if (!c->column[i].count) return snprintf(to, (size_t)size, ",");
-    if (i == c->fixed + CSV_SECONDS) return snprintf(to, (size_t)size, ",%s", at_fixed_text(x, 3));
-    if (i == c->fixed + CSV_PER_SECOND) return at_csv_put(to, size, ",", x, 4);
-    return at_csv_put(to, size, ",", x, at_real(c->t) == ATTIC_F32 ? 9 : 17);
+    if (i == c->fixed + CSV_SECONDS)
+        return snprintf(to, (size_t)size, "%s%s", before, at_fixed_text(x, 3));
+    if (i == c->fixed + CSV_PER_SECOND) return at_csv_put(to, size, before, x, 4);
+    return at_csv_put(to, size, before, x, at_real(c->t) == ATTIC_F32 ? 9 : 17);
 }
 
 static bool write_step(at_csv *c, int step)
 {
-    char line[CSV_LINE];
+    char line[AT_LOG_LINE];
     bool complete = prepare(c);
-    if (!c->file || c->header == 0) return false;
+    if (!c->csv.file || c->header == 0) return false;
     int n = snprintf(line, sizeof line, "%d", step);
-    for (int i = 0; i < c->header; i++) n += put_csv_cell(c, i, line + n, CSV_LINE - n);
+    for (int i = 0; i < c->header; i++)
+        n += c->column[i].count ? at_csv_put_mean(c, i, ",", line + n, AT_LOG_LINE - n)
+                                : snprintf(line + n, sizeof line - (size_t)n, ",");
     snprintf(line + n, sizeof line - (size_t)n, "\n");
-    if (!write_line(c, line)) return false;
+    if (!at_log_file_write(&c->csv, line)) return false;
     for (int i = 0; i < c->header; i++) c->column[i].in_last_line = c->column[i].count > 0;
     return complete;
 }
 
 bool at_csv_end(at_csv *c, int step, bool due, const double *held, double seconds, double per_step)
 {
-    if (!c->path) return true;
+    if (!c->csv.path) return true;
     if (c->fixed < 0) {
         c->fixed = c->columns;
         for (int k = 0; k < AT_CSV_FIXED; k++) add_column(c, fixed_name[k], strlen(fixed_name[k]));
@@ -273,5 +243,6 @@ bool at_csv_end(at_csv *c, int step, bool due, const double *held, double second
         give_value(c, c->fixed + CSV_PER_SECOND, (step - c->last_step) * per_step / spent);
     c->last_step = step;
     c->last_seconds = seconds;
-    return write_step(c, step);
+    const bool written = write_step(c, step);
+    return at_json_log_write(c, step) && written;
 }

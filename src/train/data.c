@@ -164,6 +164,49 @@ bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first,
     return true;
 }
 
+/* The bytes of n ids. */
+static int64_t bytes_of_ids(const at_tokenizer *k, const int32_t *ids, ptrdiff_t n)
+{
+    int64_t bytes = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        int length;
+        at_token_bytes(k, ids[i], &length);
+        bytes += length;
+    }
+    return bytes;
+}
+
+/* How many ids the split has, and bytes.  False after a sticky error. */
+static bool count_split(at_tape *t, const at_data *d, at_split split, ptrdiff_t *ids,
+                        int64_t *bytes)
+{
+    AT_REQUIRE(t, d, "data: the data is NULL");
+    AT_REQUIRE(t, d->kind != DATA_ARRAYS, "data: arrays have no ids, of which each has bytes");
+    AT_REQUIRE(t, d->tokenizer, "data: without a tokenizer it is not known which bytes an id is");
+    const ptrdiff_t n = at_data_count(d, split);
+    AT_REQUIRE(t, n > 0, "data: the split is empty (see held in at_data_args)");
+    int32_t part[DATA_BLOCK];
+    for (ptrdiff_t p = 0, more; is_flat(d) && p < n; p += more, *ids += more) {
+        more = n - p < DATA_BLOCK ? n - p : DATA_BLOCK;
+        if (!at_data_read(t, d, split, p, more, part)) return false;
+        *bytes += bytes_of_ids(d->tokenizer, part, more);
+    }
+    for (ptrdiff_t p = 0; !is_flat(d) && p < n; p++) {
+        const ptrdiff_t s = place_of_element(d, split, p);
+        *ids += d->start[s + 1] - d->start[s];
+        for (ptrdiff_t i = d->start[s]; i < d->start[s + 1]; i++)
+            *bytes += bytes_of_ids(d->tokenizer, &(int32_t){id_at(d, i)}, 1);
+    }
+    return true;
+}
+
+double at_data_bytes_per_id(at_tape *t, const at_data *d, at_split split)
+{
+    ptrdiff_t ids = 0;
+    int64_t bytes = 0;
+    return count_split(t, d, split, &ids, &bytes) ? (double)bytes / (double)ids : (double)NAN;
+}
+
 /* ----------------------------------------------------------------- which window --------------- */
 
 ptrdiff_t at_data_windows(const at_data *d, at_split split, int length)
@@ -655,29 +698,6 @@ at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y, at_d
 
 /* ----------------------------------------------------------------- files ---------------------- */
 
-typedef struct {
-    void *p;
-    size_t bytes;
-} mapped_file;
-
-static void unmap(void *file)
-{
-    at_unmap_file(((mapped_file *)file)->p, ((mapped_file *)file)->bytes);
-}
-
-/* The bytes of f: mapped, or read into permanent memory.  NULL after a sticky error. */
-static unsigned char *file_bytes(at_tape *t, FILE *f, size_t bytes, const char *path)
-{
-    mapped_file *file = at_permanent_alloc(t, sizeof *file);
-    if (!file) return NULL;
-    *file = (mapped_file){bytes ? at_map_file(f, bytes) : NULL, bytes};
-    if (file->p) return at_on_close(t, unmap, file) ? file->p : NULL;
-    unsigned char *p = at_permanent_alloc(t, bytes);
-    if (p && fread(p, 1, bytes, f) != bytes)
-        return at_fail(t, ATTIC_FILE_ERROR, "data: cannot read %s", path);
-    return p;
-}
-
 at_data *at_data_file(at_tape *t, const char *path, at_data_args args)
 {
     const int w = args.id_bytes;
@@ -692,7 +712,7 @@ at_data *at_data_file(at_tape *t, const char *path, at_data_args args)
     at_data *d = make_data(t, DATA_FILE, size / w, args);
     if (d) {
         d->id_bytes = w;
-        d->ids = file_bytes(t, f, (size_t)size, path);
+        d->ids = at_file_map(t, f, size, path);
     }
     if (f) fclose(f);
     return at_ok(t) ? describe_data(t, d, (size_t)size) : NULL;
@@ -763,7 +783,9 @@ static at_data *data_of_text(at_tape *t, at_data_args args)
     ptrdiff_t bytes, n = 0;
     const char *text = joined_text(t, args, &bytes);
     if (!text) return NULL;
-    if (!args.tokenizer)
+    if (!args.tokenizer && args.bpe)
+        args.tokenizer = at_tokenizer_train(t, text, bytes, args.bpe);
+    else if (!args.tokenizer)
         args.tokenizer = (args.chars ? at_tokenizer_chars : at_tokenizer_bytes)(t, text, bytes);
     bool is_bytes = strcmp(at_tokenizer_kind(args.tokenizer), "bytes") == 0;
     const int32_t *ids = at_encode(t, args.tokenizer, text, is_bytes ? 0 : bytes, &n);

@@ -30,6 +30,7 @@ typedef struct {
     int n;              /* how many */
     const at_tokenizer *tokenizer;
     bool chars;   /* without a tokenizer: at_tokenizer_chars of the text, not at_tokenizer_bytes */
+    int bpe;      /* or, where it is not 0, at_tokenizer_train of all the text, to so many tokens */
     int vocab;    /* ids are 0 .. vocab-1 */
     int id_bytes; /* 1, 2 or 4 for each id: u8, u16 or i32, little-endian */
     double held;  /* the share that is held out, 0 <= held < 1.  Of text, ids and files: blocks of
@@ -46,8 +47,8 @@ typedef struct {
                  (see at_data_batch) */
 } at_data_args;
 
-/* Text files (paths, n, tokenizer or chars, held, held_tail).  Each is read once, and may be a pipe
- * whose writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky
+/* Text files (paths, n, tokenizer, chars or bpe, held, held_tail).  Each is read once, and may be a
+ * pipe whose writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky
  * error, here and below: a file that cannot be read, or too little to hold out what was asked. */
 AT_API at_data *at_data_text(at_tape *t, at_data_args args);
 /* n ids, copied (vocab, held, held_tail; tokenizer, for what is generated later). */
@@ -57,7 +58,12 @@ AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data
  * is not below vocab is found when it is read: then the batch is an error. */
 AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
 /* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held, split_seed, held_tail;
- * vocab, if y are classes: at_data_description warns of those that are in one split only). */
+ * vocab, if y are classes: at_data_description warns of those that are in one split only).  From
+ * arrays of C:
+ *
+ *     at_tensor *x = at_floats(t, at_shape_of(n, 2), points);
+ *     at_tensor *y = at_ints(t, at_shape_of(n), labels);
+ *     at_data *d = at_data_arrays(t, x, y, args); */
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
@@ -74,6 +80,11 @@ AT_API int at_vocab(const at_data *d);
 AT_API const at_tokenizer *at_data_tokenizer(const at_data *d);
 /* The ids, rows or sequences of a split. */
 AT_API ptrdiff_t at_data_count(const at_data *d, at_split split);
+/* How many bytes of text an id of the split stands for, on average over all of them (at_token_bytes
+ * of the data's tokenizer; none for an id that it lacks).  A loss in nats per id, divided by this,
+ * is in nats per byte: so models of different tokenizers can be compared.  NAN after a sticky
+ * error: of arrays, of data without a tokenizer, of an empty split. */
+AT_API double at_data_bytes_per_id(at_tape *t, const at_data *d, at_split split);
 /* A hash of the kind, the sizes and the elements.  Of a file of more than 64 MiB: of 4096 parts of
  * 16 KiB, spread evenly. */
 AT_API uint64_t at_data_fingerprint(const at_data *d);

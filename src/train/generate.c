@@ -6,31 +6,9 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "ops/ops.h"
 #include "system/system.h"
 #include "system/utf8.h"
-#include "train/sample.h"
-#include "ops/ops.h"
-
-/* What evaluation changes on a tape, and gives back. */
-typedef struct {
-    at_mark here;
-    bool training, no_grad;
-    uint64_t draws;
-} tape_state;
-
-static tape_state begin_inference(at_tape *t)
-{
-    return (tape_state){at_mark_here(t), at_train(t, false), at_no_grad(t, true),
-                        *at_draw_count(t)};
-}
-
-static void end_inference(at_tape *t, tape_state before)
-{
-    at_rewind(t, before.here);
-    at_train(t, before.training);
-    at_no_grad(t, before.no_grad);
-    *at_draw_count(t) = before.draws;
-}
 
 /* ----------------------------------------------------------------- evaluation ----------------- */
 
@@ -95,10 +73,10 @@ double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_ar
     if (!m || !d || !at_ok(t)) return (double)NAN;
     /* of sequences, 0 is as long as the longest */
     if (!a.length && !at_data_windows(d, a.split, 0)) a.length = m->config.context;
-    tape_state before = begin_inference(t);
+    const at_eval e = at_eval_begin(t);
     int total = windows_to_score(t, d, a);
     double nats = total ? mean_loss(t, m, d, a, total) : (double)NAN;
-    end_inference(t, before);
+    at_eval_end(t, e);
     return nats;
 }
 
@@ -146,59 +124,26 @@ static void print_bytes(text_sink *s, const char *bytes, int n)
     }
 }
 
-/* The ids to continue, with a place for n more behind them; NULL after a sticky error. */
-static int32_t *prompt_ids(at_tape *t, at_generate_args a, int *n_prompt)
+/* The ids to continue; NULL after a sticky error. */
+static const int32_t *prompt_ids(at_tape *t, at_generate_args a, ptrdiff_t *n)
 {
-    ptrdiff_t n = a.n_ids;
     const int32_t *ids = a.ids;
+    *n = a.n_ids;
     AT_REQUIRE(t, ids || a.tokenizer, "generate: there is no tokenizer for the prompt");
-    AT_REQUIRE(t, a.stop || a.n_stop <= 0, "generate: stop is NULL, but n_stop is %d", a.n_stop);
-    if (!ids) ids = at_encode(t, a.tokenizer, a.prompt ? a.prompt : "", -1, &n);
-    AT_REQUIRE(t, n > 0, "generate: the prompt is empty: there is nothing to continue");
-    AT_REQUIRE(t, a.n >= 0 && n <= INT_MAX - a.n, "generate: %d ids behind a prompt of %td", a.n,
-               n);
-    int32_t *all = at_step_alloc(t, (size_t)(n + a.n) * sizeof *all);
-    if (all) memcpy(all, ids, (size_t)n * sizeof *all);
-    *n_prompt = (int)n;
-    return all;
+    if (!ids) ids = at_encode(t, a.tokenizer, a.prompt ? a.prompt : "", -1, n);
+    AT_REQUIRE(t, *n > 0, "generate: the prompt is empty: there is nothing to continue");
+    AT_REQUIRE(t, a.n >= 0, "generate: %d ids behind a prompt of %td", a.n, *n);
+    return ids;
 }
 
-/* The id that follows all[0 .. n-1], of which the cache has not seen the last T; -1 after a sticky
- * error. */
-static int next_id(at_tape *t, at_model_cache *cache, const int32_t *all, int n, int T,
-                   at_generate_args a, int index)
+/* Writes at most a.n ids; how many they were. */
+static int continue_text(at_tape *t, at_writer *w, at_generate_args a, text_sink *sink)
 {
-    int vocab = cache->model->config.vocab, known = at_tokenizer_vocab(a.tokenizer);
-    at_tensor *ids = at_ints(t, at_shape_of(1, T), all + n - T);
-    at_tensor *logits = at_model_decode(t, cache, ids);
-    at_stream stream = {at_seed(t), (uint64_t)3 << 62 | a.stream}; /* none that at_draw gives */
-    at_sample_args how = {a.temperature, a.top_k, a.top_p};
-    int n_drawn = a.tokenizer && known < vocab ? known : vocab;
-    return at_sample(logits, (ptrdiff_t)(T - 1) * vocab, n_drawn, how, stream, (uint64_t)index);
-}
-
-static bool ends_text(at_generate_args a, int id)
-{
-    for (int i = 0; i < a.n_stop; i++)
-        if (a.stop[i] == id) return true;
-    return false;
-}
-
-/* Continues the n ids of all; how many were added. */
-static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_generate_args a,
-                         text_sink *sink)
-{
-    const int context = m->config.context;
-    at_model_cache cache = at_model_cache_make_as(t, m, 1, a.cache);
-    at_mark step = at_mark_here(t);
-    for (int made = 0, T = n < context ? n : context;; made++, T = 1) {
-        if (made == a.n) return made;
-        if (cache.position == context) cache.position = 0, T = context / 2 ? context / 2 : 1;
-        int id = next_id(t, &cache, all, n + made, T, a, made), length = 0;
-        at_rewind(t, step);
-        if (id < 0) return -1;
-        if (ends_text(a, id)) return made;
-        all[n + made] = id;
+    const at_mark step = at_mark_here(t);
+    for (int made = 0, length = 0;; made++) {
+        at_rewind(t, step); /* what a.token made */
+        const int id = made < a.n ? at_writer_next(w) : -1;
+        if (id < 0) return made;
         const char *bytes = at_token_bytes(a.tokenizer, id, &length);
         print_bytes(sink, bytes, length);
         if (a.token && !a.token(a.ctx, id, bytes, length)) return made + 1;
@@ -207,14 +152,25 @@ static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_
 
 static int generate_text(at_tape *t, const at_model *m, at_generate_args a, FILE *out)
 {
-    int n = 0, length = 0;
+    int length = 0;
+    ptrdiff_t n = 0;
     text_sink sink = {.out = out, .is_terminal = out && at_terminal_width(out)};
-    int32_t *all = prompt_ids(t, a, &n);
-    for (int i = 0; all && i < n; i++) {
-        const char *bytes = at_token_bytes(a.tokenizer, all[i], &length);
+    const int32_t *ids = prompt_ids(t, a, &n);
+    at_writer *w = at_writer_open(t, m,
+                                  (at_writer_args){.temperature = a.temperature,
+                                                   .top_k = a.top_k,
+                                                   .top_p = a.top_p,
+                                                   .stop = a.stop,
+                                                   .n_stop = a.n_stop,
+                                                   .stream = a.stream,
+                                                   .tokenizer = a.tokenizer,
+                                                   .cache = a.cache});
+    if (!at_writer_feed(w, ids, n)) return -1;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const char *bytes = at_token_bytes(a.tokenizer, ids[i], &length);
         print_bytes(&sink, bytes, length);
     }
-    int made = all ? continue_text(t, m, all, n, a, &sink) : -1;
+    const int made = continue_text(t, w, a, &sink);
     while (print_character(&sink, false)) {
     }
     return made;
@@ -225,8 +181,8 @@ int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_arg
     if (!m) at_fail(t, ATTIC_USER_ERROR, "generate: the model is NULL");
     if (!m || !at_ok(t)) return -1;
     if (!a.tokenizer) a.tokenizer = at_data_tokenizer(d);
-    tape_state before = begin_inference(t);
+    const at_eval e = at_eval_begin(t);
     int made = generate_text(t, m, a, out);
-    end_inference(t, before);
+    at_eval_end(t, e);
     return at_ok(t) ? made : -1;
 }

@@ -5,8 +5,8 @@
  * between goes on with the same bits. */
 #ifndef AT_TRAIN_GENERATE_H
 #define AT_TRAIN_GENERATE_H
-#include "train/model.h"
 #include "train/data.h"
+#include "train/writer.h"
 AT_BEGIN_C
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
 } at_generate_args;
 
 /* Writes the prompt and what the model continues it with to `out` (which may be NULL), an id at a
- * time.  With a key/value cache; when the context is full, its last half is read again.  d gives
+ * time, by a writer (writer.h); when the context is full, its last half is read again.  d gives
  * the tokenizer; with args.tokenizer or args.ids it may be NULL.  On a terminal, bytes that are no
  * UTF-8, overrides of direction and control characters other than newline and tab appear as ?.
  * Ids that the tokenizer lacks, as where a vocabulary was filled up, are never drawn.  Returns how

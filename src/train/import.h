@@ -36,6 +36,9 @@
 #include "train/model.h"
 AT_BEGIN_C
 
+/* The two tables, for export.h; which of them a file has, at_model_import sees. */
+typedef enum { ATTIC_NAMES_GPT2, ATTIC_NAMES_LLAMA } at_published_names;
+
 /* The config of a published model, from its config.json: model_type gpt2, llama, qwen3 or mistral.
  * The context is n_positions or max_position_embeddings; make it smaller for shorter texts.  Both
  * forms of scaled positions are read, rope_theta beside rope_scaling and rope_parameters, and in

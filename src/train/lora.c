@@ -45,11 +45,12 @@ static bool fold(at_tape *t, const at_linear *layer)
     if (!AB) return false;
     AT_REQUIRE(t, at_same_shape(AB->shape, W->shape), "lora: A B is %s, but W is %s", at_text(AB),
                at_text(W));
+    at_written(W);
+    at_written(B);
+    if (!at_ok(t)) return false;
     for (ptrdiff_t n = at_count(W->shape), i = 0; i < n; i++)
         at_store(W->dtype, W->data, i, at_element(W, i) + at_element(AB, i));
     memset(B->data, 0, at_bytes(B));
-    at_written(W);
-    at_written(B);
     return true;
 }
 
@@ -82,7 +83,7 @@ static int count_meant(at_tape *t, at_model *m, at_names which)
     return n;
 }
 
-static bool freeze_model(at_tape *t, const at_model *m)
+bool at_model_freeze(at_tape *t, const at_model *m)
 {
     at_tensor **x = at_step_alloc(t, (size_t)m->n_params * sizeof *x);
     for (int i = 0; x && i < m->n_params; i++) x[i] = at_param_at(t, m->first_param + i);
@@ -96,7 +97,7 @@ static bool adapt_model(at_tape *t, at_model *m, at_names which, at_lora_args ar
                which.only ? which.only : "*");
     for (int i = 0; (layer = at_model_linear(m, i)); i++)
         if (at_names_mean(which, layer->W->name) && !can_be_adapted(t, layer, args)) return false;
-    if (!freeze_model(t, m)) return false;
+    if (!at_model_freeze(t, m)) return false;
     for (int i = 0; (layer = at_model_linear(m, i)); i++)
         if (at_names_mean(which, layer->W->name) && !at_linear_lora(t, layer, args)) return false;
     char *text = at_text_buffer();

@@ -22,7 +22,7 @@
  * The parameters are named beside W: for "block0.attention.q.W" they are
  *
  *     block0.attention.q.lora_A      Hugging Face's PEFT names them so, too, and stores both
- *     block0.attention.q.lora_B      transposed
+ *     block0.attention.q.lora_B      transposed: export.h writes and reads its folders
  *     block0.attention.q.lora_alpha  a number that is read and not learned: so a file of adapters
  *                                    says all that is needed */
 #ifndef AT_TRAIN_LORA_H
@@ -53,6 +53,9 @@ AT_API int at_model_lora(at_tape *t, at_model *m, at_lora_args args);
 /* at_linear_merge for every adapter of the model; how many.  0 after a sticky error; that there are
  * none is one. */
 AT_API int at_model_lora_merge(at_tape *t, at_model *m);
+
+/* Freezes every parameter of the model.  Private to src/train. */
+bool at_model_freeze(at_tape *t, const at_model *m);
 
 AT_END_C
 #endif

@@ -1,17 +1,12 @@
 /* model.c -- a decoder-only transformer; see model.h. */
 #include "train/model.h"
 
-#include <math.h>
-#include <stdio.h>
-
 #include "autograd/op.h"
 #include "autograd/persist.h"
 #include "ops/ops.h"
 
-/* Of layer number `layer`. */
-static at_block_config block_config(at_model_config c, int layer)
+static at_block_config block_config(at_model_config c)
 {
-    const bool full = c.full_every && (layer + 1) % c.full_every == 0;
     return (at_block_config){.dim = c.dim,
                              .heads = c.heads,
                              .kv_heads = c.kv_heads,
@@ -22,7 +17,7 @@ static at_block_config block_config(at_model_config c, int layer)
                              .qk_norm = c.qk_norm,
                              .gate = c.gate,
                              .sinks = c.sinks,
-                             .window = full ? 0 : c.window,
+                             .window = c.window,
                              .hidden = c.hidden,
                              .act = c.act,
                              .norm = c.norm,
@@ -31,13 +26,6 @@ static at_block_config block_config(at_model_config c, int layer)
                              .post_norm = c.post_norm,
                              .no_ffn = c.no_ffn,
                              .dropout = c.dropout};
-}
-
-static const char *block_name(int layer)
-{
-    char *name = at_text_buffer();
-    snprintf(name, AT_TEXT_SIZE, "block%d", layer);
-    return name;
 }
 
 static bool config_is_possible(at_tape *t, at_model_config c)
@@ -52,7 +40,7 @@ static bool config_is_possible(at_tape *t, at_model_config c)
     AT_REQUIRE(t, c.full_every >= 0 && (c.window || !c.full_every),
                "model: full_every is %d, but window is %d: every so many layers have none",
                c.full_every, c.window);
-    return at_block_check(t, block_config(c, 0));
+    return at_block_check(t, block_config(c));
 }
 
 /* How many numbers the parameters from the first-th on hold. */
@@ -67,25 +55,19 @@ at_model *at_model_make(at_tape *t, at_model_config c)
 {
     if (!config_is_possible(t, c)) return NULL;
     at_model *m = at_permanent_alloc(t, sizeof *m);
-    at_block *blocks = at_permanent_alloc(t, (size_t)c.layers * sizeof *blocks);
-    if (!m || !blocks) return NULL;
-    *m = (at_model){.config = c, .block = blocks};
+    if (!m) return NULL;
+    *m = (at_model){.config = c};
     int first = at_param_count(t);
     m->E = at_param(t, "E", at_shape_of(c.vocab, c.dim), at_normal(0.02));
     if (c.positions == ATTIC_LEARNED_POSITIONS)
         m->P = at_param(t, "P", at_shape_of(c.context, c.dim), at_normal(0.02));
-    /* Every branch adds its variance to x; drawing its last matrix smaller by 1/sqrt(branches)
-     * keeps the variance of the sum near one (Radford et al. 2019, section 2.3). */
-    double out_gain = c.zero_outputs ? 0 : 1 / sqrt((c.no_ffn ? 1.0 : 2.0) * c.layers);
-    for (int i = 0; i < c.layers; i++) {
-        at_scope(t, block_name(i));
-        blocks[i] = at_block_make(t, block_config(c, i), out_gain);
-        at_scope_end(t);
-    }
-    m->config.hidden = blocks[0].ffn.config.hidden;
-    if (!c.post_norm)
-        m->norm = at_norm_make(t, "norm", c.dim, c.norm, c.bias != ATTIC_BIAS_NONE, c.norm_eps);
+    const at_blocks b =
+        at_blocks_make_with(t, block_config(c), c.layers, c.full_every, c.zero_outputs);
+    if (!b.block) return NULL;
+    m->block = b.block, m->norm = b.norm;
+    m->config.hidden = b.block->ffn.config.hidden;
     if (c.untied) m->head = at_linear_make(t, "head", c.dim, c.vocab, false, at_normal(0.02));
+    m->tape = t;
     m->params = count_from(t, first);
     m->first_param = first;
     m->n_params = at_param_count(t) - first;
@@ -114,19 +96,12 @@ static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_mod
         x = at_add(t, x, P);
     }
     x = at_label(at_dropout(t, x, c.dropout), "embedding");
-    for (int i = 0; i < c.layers; i++) {
-        if (with.hidden) with.hidden[i] = x;
-        at_block_args args = {.attention = {.causal = true,
-                                            .positions = m->P ? NULL : with.positions,
-                                            .segments = with.segments,
-                                            .weights = with.weights ? &with.weights[i] : NULL},
-                              .cache = cache ? &cache->layer[i] : NULL};
-        at_scope(t, block_name(i));
-        x = at_block_apply(t, &m->block[i], x, NULL, args);
-        at_scope_end(t);
-    }
-    if (with.hidden) with.hidden[c.layers] = x;
-    return c.post_norm ? x : at_label(at_norm_apply(t, m->norm, x), "norm");
+    const at_block_args args = {.attention = {.causal = true,
+                                              .positions = m->P ? NULL : with.positions,
+                                              .segments = with.segments,
+                                              .weights = with.weights},
+                                .cache = cache ? cache->layer : NULL};
+    return at_blocks_read(t, &(at_blocks){m->block, c.layers, m->norm}, x, NULL, args, with.hidden);
 }
 
 static at_tensor *head_logits(at_tape *t, const at_model *m, at_tensor *x)

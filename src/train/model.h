@@ -16,11 +16,9 @@
  *                (Touvron et al. 2023); train/import.h reads published weights */
 #ifndef AT_TRAIN_MODEL_H
 #define AT_TRAIN_MODEL_H
-#include "nn/block.h"
+#include "nn/blocks.h"
 #include "ops/ops.h"
 AT_BEGIN_C
-
-#define AT_MAX_LAYERS 48
 
 typedef enum { ATTIC_ROPE, ATTIC_LEARNED_POSITIONS, ATTIC_NO_POSITIONS } at_positions;
 
@@ -55,6 +53,7 @@ typedef struct {
     at_norm norm;              /* zero in a post-norm model */
     at_linear head;            /* W [C,vocab], or NULL if tied */
     at_block *block;           /* config.layers of them */
+    at_tape *tape;             /* of its parameters */
     ptrdiff_t params;          /* see at_model_params */
     int first_param, n_params; /* its parameters: at_param_at(t, first_param + i) */
 } at_model;
@@ -79,6 +78,18 @@ AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *co
  * by the config's text (at_describe), under "model".  NULL after a sticky error; a config that is
  * not possible makes no parameter at all. */
 AT_API at_model *at_model_make(at_tape *t, at_model_config config);
+
+/* The model m of another tape on t, for a thread of its own, say: its parameters, adapters (lora.h)
+ * included, are leaves in the open scope that have their elements where those of m are, and take no
+ * memory for them.  They are read-only: they want no gradient, and to write one is a sticky error.
+ * Nothing on the tape of m is written, so that many threads may share and read m at once, each on
+ * its own tape; meanwhile nobody may write the parameters of m.  What m's tape writes at another
+ * time is seen here, and counts as written: a cache that was filled before is refused.
+ *
+ * The tape of m must stay open for as long as t reads the model: what at_close has freed must not
+ * be read, and nothing notices that it is.  The real types of the two tapes are the same.  NULL
+ * after a sticky error of t: that m's tape has one is an error, too, and that m is on t. */
+AT_API at_model *at_model_share(at_tape *t, const at_model *m);
 
 /* What else at_model_logits reads and gives; all NULL: nothing.  A tensor that it gives is NULL
  * where an error came first. */

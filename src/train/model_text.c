@@ -10,7 +10,7 @@
 #include "train/model.h"
 #include "tensor/decimal.h"
 
-enum { N_WORDS = 6 };
+enum { N_WORDS = 7 };
 
 typedef struct {
     const char *name;
@@ -31,7 +31,7 @@ static const config_field field[] = {
     {FIELD(hidden), FIELD_INT, {0}},
     {FIELD(norm), FIELD_WORD, {"layer", "rms"}},
     {FIELD(norm_eps), FIELD_REAL, {0}},
-    {FIELD(act), FIELD_WORD, {"gelu", "gelu_tanh", "relu", "silu", "swiglu", "relu2"}},
+    {FIELD(act), FIELD_WORD, {"gelu", "gelu_tanh", "relu", "silu", "swiglu", "relu2", "tanh"}},
     {FIELD(bias), FIELD_WORD, {"ffn", "all", "none"}},
     {FIELD(positions), FIELD_WORD, {"rope", "learned", "none"}},
     {FIELD(rope_base), FIELD_REAL, {0}},

@@ -21,41 +21,38 @@ typedef struct {
 } symbol;
 
 typedef struct {
-    double order; /* lower is better: the rank, or minus the score */
-    int32_t at;   /* the left symbol; its right one is the one after it */
-    int32_t left, right, joined;
-} candidate;
-
-typedef struct {
     const at_tokenizer *k;
     symbol *row;
-    candidate *heap;            /* heap[i] is no worse than heap[2 i + 1] and heap[2 i + 2] */
+    at_candidate *heap;
     ptrdiff_t n_heap, capacity; /* of row; of the heap twice as many */
 } joiner;
 
-static bool joins_first(const candidate *a, const candidate *b)
+static bool joins_first(const at_candidate *a, const at_candidate *b)
 {
-    return a->order < b->order || (a->order == b->order && a->at < b->at);
+    if (a->order != b->order) return a->order < b->order;
+    if (a->at != b->at) return a->at < b->at;
+    return a->left != b->left ? a->left < b->left : a->right < b->right;
 }
 
-static void push_candidate(joiner *j, candidate c)
+/* heap[i] is no worse than heap[2 i + 1] and heap[2 i + 2] */
+void at_push_candidate(at_candidate *heap, ptrdiff_t *n, at_candidate c)
 {
-    ptrdiff_t i = j->n_heap++;
-    for (; i > 0 && joins_first(&c, &j->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        j->heap[i] = j->heap[(i - 1) / 2];
-    j->heap[i] = c;
+    ptrdiff_t i = (*n)++;
+    for (; i > 0 && joins_first(&c, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = c;
 }
 
-static candidate pop_candidate(joiner *j)
+at_candidate at_pop_candidate(at_candidate *heap, ptrdiff_t *n)
 {
-    candidate best = j->heap[0], last = j->heap[--j->n_heap];
+    at_candidate best = heap[0], last = heap[--*n];
     ptrdiff_t i = 0;
-    for (ptrdiff_t child; (child = 2 * i + 1) < j->n_heap; i = child) {
-        if (child + 1 < j->n_heap && joins_first(&j->heap[child + 1], &j->heap[child])) child++;
-        if (!joins_first(&j->heap[child], &last)) break;
-        j->heap[i] = j->heap[child];
+    for (ptrdiff_t child; (child = 2 * i + 1) < *n; i = child) {
+        if (child + 1 < *n && joins_first(&heap[child + 1], &heap[child])) child++;
+        if (!joins_first(&heap[child], &last)) break;
+        heap[i] = heap[child];
     }
-    j->heap[i] = last;
+    heap[i] = last;
     return best;
 }
 
@@ -64,7 +61,7 @@ static void consider_pair(joiner *j, int32_t at)
 {
     const at_tokenizer *k = j->k;
     if (at < 0 || j->row[at].after < 0) return;
-    candidate c = {.at = at, .left = j->row[at].id, .right = j->row[j->row[at].after].id};
+    at_candidate c = {.at = at, .left = j->row[at].id, .right = j->row[j->row[at].after].id};
     if (k->kind == AT_KIND_GPT2) {
         const at_merge *m = at_merge_of(k, c.left, c.right);
         if (!m || m->joined < 0) return;
@@ -76,7 +73,7 @@ static void consider_pair(joiner *j, int32_t at)
         if (c.joined < 0) return;
         c.order = -(double)k->score[c.joined];
     }
-    push_candidate(j, c);
+    at_push_candidate(j->heap, &j->n_heap, c);
 }
 
 /* Joins the n symbols of the row as far as possible and writes what is left to ids; how many. */
@@ -90,7 +87,7 @@ static ptrdiff_t join_pairs(joiner *j, ptrdiff_t n, int32_t *ids)
     j->n_heap = 0;
     for (int32_t i = 0; i < n; i++) consider_pair(j, i);
     while (j->n_heap) {
-        candidate c = pop_candidate(j);
+        at_candidate c = at_pop_candidate(j->heap, &j->n_heap);
         symbol *left = &row[c.at];
         if (left->id != c.left || left->after < 0 || row[left->after].id != c.right) continue;
         symbol *right = &row[left->after];
@@ -120,32 +117,31 @@ static bool reserve_symbols(at_tape *t, joiner *j, ptrdiff_t n)
 
 /* ----------------------------------------------------------------- GPT-2's pieces ------------- */
 
-static at_char_class class_at(const at_tokenizer *k, const unsigned char *text, ptrdiff_t n,
+static at_char_class class_at(const uint32_t *starts, const unsigned char *text, ptrdiff_t n,
                               ptrdiff_t i, int *bytes)
 {
-    return at_unicode_class(k->class_start, at_utf8(text + i, n - i, bytes));
+    return at_unicode_class(starts, at_utf8(text + i, n - i, bytes));
 }
 
 /* The end of the run of one class that begins at i; *last is where its last character begins. */
-static ptrdiff_t class_run(const at_tokenizer *k, const unsigned char *text, ptrdiff_t n,
+static ptrdiff_t class_run(const uint32_t *starts, const unsigned char *text, ptrdiff_t n,
                            ptrdiff_t i, ptrdiff_t *last)
 {
     int bytes;
-    at_char_class class = class_at(k, text, n, i, &bytes);
+    at_char_class class = class_at(starts, text, n, i, &bytes);
     do {
         *last = i;
         i += bytes;
-    } while (i < n && class_at(k, text, n, i, &bytes) == class);
+    } while (i < n && class_at(starts, text, n, i, &bytes) == class);
     return i;
 }
 
-/* The end of the piece that begins at i.  GPT-2's pattern is the first of these that fits:
+/* GPT-2's pattern is the first of these that fits:
  *
  *     's 't 're 've 'm 'll 'd             the ends of I've, we'll ...
  *     letters, numbers, or others         with one space in front, if there is one
  *     white space                         but without its last character, if something follows */
-static ptrdiff_t gpt2_piece(const at_tokenizer *k, const unsigned char *text, ptrdiff_t n,
-                            ptrdiff_t i)
+ptrdiff_t at_gpt2_piece(const uint32_t *starts, const unsigned char *text, ptrdiff_t n, ptrdiff_t i)
 {
     static const char *const ending[] = {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"};
     for (int e = 0; text[i] == '\'' && e < 7; e++) {
@@ -154,9 +150,9 @@ static ptrdiff_t gpt2_piece(const at_tokenizer *k, const unsigned char *text, pt
     }
     ptrdiff_t begin = i + (text[i] == ' ' && i + 1 < n), last;
     int bytes;
-    if (class_at(k, text, n, begin, &bytes) != AT_CLASS_SPACE)
-        return class_run(k, text, n, begin, &last);
-    ptrdiff_t end = class_run(k, text, n, i, &last);
+    if (class_at(starts, text, n, begin, &bytes) != AT_CLASS_SPACE)
+        return class_run(starts, text, n, begin, &last);
+    ptrdiff_t end = class_run(starts, text, n, i, &last);
     return end < n && last > i ? last : end;
 }
 
@@ -166,7 +162,7 @@ static ptrdiff_t encode_gpt2(at_tape *t, const at_tokenizer *k, const unsigned c
     joiner j = {.k = k};
     ptrdiff_t count = 0;
     for (ptrdiff_t i = 0, end; i < n; i = end) {
-        end = gpt2_piece(k, text, n, i);
+        end = at_gpt2_piece(k->class_start, text, n, i);
         if (!reserve_symbols(t, &j, end - i)) return -1;
         for (ptrdiff_t b = i; b < end; b++) {
             j.row[b - i].id = k->of_byte[text[b]];

@@ -240,13 +240,6 @@ static at_tensor *next_state(at_tape *t, const char **list)
     return at_state_of_name(t, name, shape);
 }
 
-static bool share_tensor(at_peers *p, at_tensor *x)
-{
-    if (!at_peers_share(p, x->data, at_bytes(x))) return false;
-    if (p->with.rank > 0) at_written(x);
-    return at_ok(p->t);
-}
-
 static bool share_states(at_peers *p, at_tape *t, at_position *at)
 {
     struct {
@@ -262,11 +255,14 @@ static bool share_states(at_peers *p, at_tape *t, at_position *at)
     if (!at_peers_share(p, list, (size_t)of.bytes)) return false;
     const char *next = list;
     for (int i = 0; i < of.states && at_ok(t); i++) state[i] = next_state(t, &next);
+    for (int i = 0; p->with.rank > 0 && i < at_param_count(t); i++) at_written(at_param_at(t, i));
+    for (int i = 0; p->with.rank > 0 && i < of.states && at_ok(t); i++) at_written(state[i]);
     if (!at_peers_meet(p, t, (at_word){.place = AT_AT_STATES})) return false;
-    for (int i = 0; i < at_param_count(t); i++)
-        if (!share_tensor(p, at_param_at(t, i))) return false;
-    for (int i = 0; i < of.states; i++)
-        if (!share_tensor(p, state[i])) return false;
+    for (int i = 0; i < at_param_count(t) + of.states; i++) {
+        const at_tensor *x =
+            i < at_param_count(t) ? at_param_at(t, i) : state[i - at_param_count(t)];
+        if (!at_peers_share(p, x->data, at_bytes(x))) return false;
+    }
     *at_draw_count(t) = of.draws;
     *at = of.at;
     return true;

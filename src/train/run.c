@@ -1,92 +1,23 @@
-/* run.c -- a training that can be stopped at any time; see run.h.
- *
- * A checkpoint takes its place in three moves, none of which leaves the folder without one:
- *
- *                            checkpoint.new     checkpoint     checkpoint.previous
- *                                  -                 A                  Z
- *     write, sync            ->    B                 A                  Z
- *     rename the old one     ->    B                 -                  A
- *     rename the new one     ->    -                 B                  A
- *     sync the folder
- *
- * If A was found to be damaged when the run was opened, the second move is left out: it would put A
- * in the place of Z, the only good one. */
+/* run.c -- a training that can be stopped at any time; see run.h.  Its files: run_folder.c. */
 #include "train/run.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "autograd/op.h"
 #include "autograd/persist.h"
-#include "autograd/file.h"
 #include "system/system.h"
 #include "system/utf8.h"
-#include "terminal/progress.h"
-#include "tensor/arena.h"
 #include "tensor/decimal.h"
-#include "train/checkpoint.h"
-#include "train/csv.h"
-#include "train/gradients.h"
-#include "train/peers.h"
-#include "train/position.h"
-
-typedef enum {
-    RUN_CHECKPOINT,
-    RUN_PREVIOUS,
-    RUN_NEW,
-    RUN_BEST,
-    RUN_LOG,
-    RUN_NEW_LOG,
-    RUN_LOCK,
-    RUN_FILES
-} run_file;
-static const char *const run_file_name[RUN_FILES] = {"checkpoint.safetensors",
-                                                     "checkpoint.previous.safetensors",
-                                                     "checkpoint.new.safetensors",
-                                                     "best.safetensors",
-                                                     "log.csv",
-                                                     "log.new.csv",
-                                                     "run.lock"};
-
-struct at_run {
-    at_arena home;    /* r is in there, and its paths */
-    at_tape *t;       /* NULL once it is closed */
-    at_run **of_tape; /* r, for the tape to find it when it is closed; NULL once r is closed */
-    at_run_args args;
-    const char *folder, *path[RUN_FILES];
-    bool has_folder;
-    FILE *lock; /* NULL in a run without a folder, and where another process has it */
-    at_position at;
-    int opened_at;         /* the step at which this process opened it, */
-    int64_t opened_ns;     /* the time, of at_now_ns, */
-    double seconds_before; /* and the seconds that the run had taken until then */
-    bool has_checkpoint;   /* the file of that name is whole */
-    int saved;             /* the step of the last checkpoint; -1: none */
-    int n_params;
-
-    at_csv log;
-
-    int64_t begun_ns; /* the first step, */
-    bool exchange_said;
-    bool in_step, is_bad, has_held, over, finished, diverged, unsaved, log_fails, save_fails;
-    at_peers peers;
-    int first, own;         /* the micro-batches of this process: the first of them, and how many */
-    int micro;              /* the one of these; -1 before at_run_next_micro, */
-    bool summed;            /* and all of them are done */
-    at_gradients gradients; /* of a step with several */
-    double held;
-    at_progress progress;
-};
+#include "train/run_state.h"
 
 static const at_run *open_run; /* the one of this process */
 
 /* ------------------------------------------------------------------ messages ------------------- */
 
 /* (A folder's name may hold anything.) */
-AT_PRINTF(2, 3) static void say(at_run *r, const char *format, ...)
+void at_run_say(at_run *r, const char *format, ...)
 {
     if (r->peers.with.rank > 0) return;
     char text[4096], shown[4096];
@@ -99,11 +30,10 @@ AT_PRINTF(2, 3) static void say(at_run *r, const char *format, ...)
     fprintf(r->args.out, "attic: %s\n", shown);
 }
 
-/* After a file error: says it, and goes on as if nothing had happened.  False on other errors. */
-static bool warn_of_file(at_run *r, const char *and)
+bool at_run_warn(at_run *r, const char *and)
 {
     if (at_error_kind_of(r->t) != ATTIC_FILE_ERROR) return at_ok(r->t);
-    say(r, "warning: %s; %s", at_error(r->t), and);
+    at_run_say(r, "warning: %s; %s", at_error(r->t), and);
     at_clear_error(r->t);
     return true;
 }
@@ -114,40 +44,10 @@ static bool warn_once(at_run *r, bool *fails, bool good, const char *and)
     bool again = *fails && !good && at_error_kind_of(r->t) == ATTIC_FILE_ERROR;
     *fails = !good;
     if (again) at_clear_error(r->t);
-    return good || again || warn_of_file(r, and);
+    return good || again || at_run_warn(r, and);
 }
 
-static bool fail_file(at_run *r, const char *what, const char *path)
-{
-    return at_fail(r->t, ATTIC_FILE_ERROR, "cannot %s %s: %s", what, path, strerror(errno));
-}
-
-/* A pipe would wait, and what a link leads to is not this run's. */
-static bool is_plain(at_run *r, const char *path)
-{
-    int mode;
-    return at_may_replace(path, &mode) ||
-           at_fail(r->t, ATTIC_FILE_ERROR, "cannot write %s: it is no file of this user's alone",
-                   path);
-}
-
-/* Is the folder that was opened still the one of its name?  That run.lock alone was removed moves
- * nothing. */
-static bool is_in_place(const at_run *r)
-{
-    return at_is_open_at(r->lock, r->path[RUN_LOCK]) ||
-           (r->log.file && at_is_open_at(r->log.file, r->path[RUN_LOG]));
-}
-
-static bool require_place(at_run *r)
-{
-    return is_in_place(r) ||
-           at_fail(r->t, ATTIC_FILE_ERROR,
-                   "the folder %s was renamed, removed or replaced while the training ran",
-                   r->folder);
-}
-
-static double seconds_so_far(const at_run *r)
+double at_run_seconds(const at_run *r)
 {
     return r->seconds_before + 1e-9 * (double)(at_now_ns() - r->opened_ns);
 }
@@ -177,36 +77,20 @@ static void warn_of_exchange(at_run *r)
     const double spent = (double)r->peers.spent_ns, all = (double)(at_now_ns() - r->begun_ns);
     const bool enough = r->at.step >= r->opened_at + 10 && spent > 0.5 * all;
     if (!r->peers.together || r->exchange_said || !enough) return;
-    say(r,
-        "warning: %.0f %% of the time is the exchange of gradients between %d processes; "
-        "docs/machines.md says when they are worth it",
-        100 * spent / all, r->peers.with.count);
+    at_run_say(r,
+               "warning: %.0f %% of the time is the exchange of gradients between %d processes; "
+               "docs/machines.md says when they are worth it",
+               100 * spent / all, r->peers.with.count);
     r->exchange_said = true;
 }
 
 /* ------------------------------------------------------------------ log ------------------------ */
 
-/* Cuts the log to what the checkpoint knew, or makes an empty one. */
-static bool open_log(at_run *r)
-{
-    at_csv *log = &r->log;
-    log->path = r->path[RUN_LOG];
-    log->new_path = r->path[RUN_NEW_LOG];
-    log->folder = r->folder;
-    log->last_step = r->at.step;
-    log->last_seconds = r->at.seconds;
-    if (!is_plain(r, log->path) || !at_csv_open(log, r->at.log_lines)) return false;
-    if (log->lines < r->at.log_lines)
-        say(r, "warning: %s has %td lines, but had %td: its end was lost", log->path, log->lines,
-            r->at.log_lines);
-    return true;
-}
-
 static void log_step(at_run *r, bool is_last)
 {
     bool due = is_last || r->at.step % r->args.log_every == 0;
     bool good = at_csv_end(&r->log, r->at.step, due, r->has_held ? &r->held : NULL,
-                           seconds_so_far(r), r->args.per_step);
+                           at_run_seconds(r), r->args.per_step);
     warn_once(r, &r->log_fails, good, "the log lacks lines or a column, the training goes on");
 }
 
@@ -222,62 +106,6 @@ static void show_step(at_run *r)
         n += at_csv_put(text + n, (int)sizeof text - n, name, at_csv_mean(&r->log, i), 4);
     }
     at_progress_step(&r->progress, r->at.step, "%s", text);
-}
-
-/* ------------------------------------------------------------------ checkpoints ---------------- */
-
-/* The second half of a save: what was written takes its place. */
-static bool place_checkpoint(at_run *r)
-{
-    const char *path = r->path[RUN_CHECKPOINT];
-    if (r->has_checkpoint && at_rename_file(path, r->path[RUN_PREVIOUS]) != 0)
-        return fail_file(r, "replace", r->path[RUN_PREVIOUS]);
-    r->has_checkpoint = false;
-    if (at_rename_file(r->path[RUN_NEW], path) != 0) return fail_file(r, "replace", path);
-    r->has_checkpoint = true;
-    return at_sync_folder(r->folder) == 0 || fail_file(r, "sync", r->folder);
-}
-
-/* False after a sticky error. */
-static bool save_checkpoint(at_run *r)
-{
-    if (!r->lock || r->saved == r->at.step) return true;
-    if (r->log.path) { /* else it is the first save, before the log is opened */
-        if (!require_place(r)) return false;
-        r->at.log_lines = r->log.lines;
-    }
-    r->at.seconds = seconds_so_far(r);
-    if (r->log.file && at_sync_file(r->log.file) != 0)
-        return fail_file(r, "sync", r->path[RUN_LOG]);
-    if (!at_checkpoint_save(r->t, r->path[RUN_NEW], &r->at) || !place_checkpoint(r)) return false;
-    r->saved = r->at.step;
-    return true;
-}
-
-static bool is_there(const char *path)
-{
-    FILE *f = at_open_file(path, O_RDONLY, -1);
-    if (!f) return errno != ENOENT;
-    fclose(f);
-    return true;
-}
-
-/* Loads the checkpoint or, if it is absent or damaged, the previous one. */
-static bool load_checkpoints(at_run *r)
-{
-    r->has_checkpoint = is_there(r->path[RUN_CHECKPOINT]);
-    if (r->has_checkpoint && at_checkpoint_load(r->t, r->path[RUN_CHECKPOINT], &r->at)) return true;
-    if (!at_ok(r->t) && at_error_kind_of(r->t) != ATTIC_FILE_ERROR) return false;
-    if (!is_there(r->path[RUN_PREVIOUS])) {
-        AT_REQUIRE(r->t, !is_there(r->path[RUN_LOG]) && !is_there(r->path[RUN_BEST]),
-                   "run: %s has a log or a best, but no checkpoint (fresh begins anew and removes "
-                   "what is there)",
-                   r->folder);
-        return at_ok(r->t);
-    }
-    r->has_checkpoint = false; /* not one to be kept */
-    warn_of_file(r, "the previous checkpoint is taken");
-    return at_checkpoint_load(r->t, r->path[RUN_PREVIOUS], &r->at);
 }
 
 /* ------------------------------------------------------------------ early ends ----------------- */
@@ -298,56 +126,11 @@ static void say_early(at_run *r)
                  at_short_text(p->best, 4), p->best_step);
     else if (p->stopped < r->args.steps)
         snprintf(why, sizeof why, "%s not finite", losses);
-    say(r, "%s: ended early, after step %d of %d: %s", r->folder, p->step, r->args.steps, why);
+    at_run_say(r, "%s: ended early, after step %d of %d: %s", r->folder, p->step, r->args.steps,
+               why);
 }
 
 /* ------------------------------------------------------------------ open ----------------------- */
-
-static bool make_folders(at_run *r)
-{
-    char *path = at_arena_alloc(&r->home, strlen(r->folder) + 1);
-    if (!path) return at_fail(r->t, ATTIC_MEMORY_ERROR, "out of memory for a path");
-    strcpy(path, r->folder);
-    for (char *end = path; *end;) {
-        end += strspn(end, "/");
-        end += strcspn(end, "/");
-        char next = *end;
-        *end = 0;
-        if (at_make_folder(path) != 0 && errno != EEXIST && !next)
-            return fail_file(r, "make the folder", path);
-        *end = next;
-    }
-    return true;
-}
-
-static bool name_files(at_run *r, const char *folder)
-{
-    for (int i = -1; i < RUN_FILES; i++) {
-        const char *name = i < 0 ? "" : run_file_name[i];
-        size_t size = strlen(folder) + strlen(name) + 2;
-        char *path = at_arena_alloc(&r->home, size);
-        if (!path) return at_fail(r->t, ATTIC_MEMORY_ERROR, "out of memory for a path");
-        snprintf(path, size, "%s%s%s", folder, *name ? "/" : "", name);
-        *(i < 0 ? &r->folder : &r->path[i]) = path;
-    }
-    return true;
-}
-
-static bool take_folder(at_run *r)
-{
-    if (!make_folders(r)) return false;
-    if (!is_plain(r, r->path[RUN_LOCK])) return false;
-    r->lock = at_lock_file(r->path[RUN_LOCK]);
-    if (!r->lock && errno == EWOULDBLOCK)
-        return at_fail(r->t, ATTIC_FILE_ERROR, "%s is in use: another process holds %s", r->folder,
-                       r->path[RUN_LOCK]);
-    if (!r->lock) return fail_file(r, "lock", r->path[RUN_LOCK]);
-    at_file_remove_leftovers(r->folder, "checkpoint.new.");
-    at_file_remove_leftovers(r->folder, "best.");
-    for (int i = 0; r->args.fresh && i < RUN_LOCK; i++)
-        if (remove(r->path[i]) != 0 && errno != ENOENT) return fail_file(r, "remove", r->path[i]);
-    return true;
-}
 
 static bool is_power_of_two(int n)
 {
@@ -384,10 +167,10 @@ static bool check_run(at_run *r, const char *folder)
     AT_REQUIRE(t, !folder || *folder,
                "run: the name of the folder is empty; NULL is a run without");
     AT_REQUIRE(
-        t, folder || (!a->save_every && !a->fresh && a->log_every == 1),
-        "run: save_every is %d, log_every %d, fresh %d, but without a folder there is nothing "
-        "to save, to log to or to remove",
-        a->save_every, a->log_every, a->fresh);
+        t, folder || (!a->save_every && !a->fresh && a->log_every == 1 && !a->json_log),
+        "run: save_every is %d, log_every %d, json_log %d, fresh %d, but without a folder there is "
+        "nothing to save, to log to or to remove",
+        a->save_every, a->log_every, a->json_log, a->fresh);
     AT_REQUIRE(t, !open_run, "run: %s is still open, and a process can have one run at a time",
                open_run->folder);
     AT_REQUIRE(t, a->steps > 0, "run: steps is %d, but must be > 0", a->steps);
@@ -409,24 +192,14 @@ static void say_warnings(at_run *r)
     const char *line = at_described(r->t, "data");
     while (line && (line = strstr(line, "\nwarning: "))) {
         line++;
-        say(r, "%.*s", (int)strcspn(line, "\n"), line);
+        at_run_say(r, "%.*s", (int)strcspn(line, "\n"), line);
     }
-}
-
-/* Takes the folder and what it holds. */
-static bool open_folder(at_run *r)
-{
-    if (!take_folder(r) || !load_checkpoints(r)) return false;
-    r->saved = r->has_checkpoint ? r->at.step : -1;
-    r->seconds_before = r->at.seconds;
-    /* A first checkpoint, before the log: a full disk is found now, and who has a log has both. */
-    return save_checkpoint(r) && open_log(r);
 }
 
 /* What needs nothing but memory. */
 static bool prepare_run(at_run *r, const char *folder)
 {
-    if (!check_run(r, folder) || (folder && !name_files(r, folder))) return false;
+    if (!check_run(r, folder) || (folder && !at_folder_name(r, folder))) return false;
     const int count = r->peers.with.count;
     r->own = r->args.micros / count;
     r->first = r->own * r->peers.with.rank;
@@ -443,16 +216,16 @@ static bool begin_run(at_run *r, const char *folder)
     at_note_signals(true);
     r->opened_ns = at_now_ns();
     r->has_folder = folder;
-    if (folder && here && !open_folder(r) && !several) return false;
+    if (folder && here && !at_folder_open(r) && !several) return false;
     if (several && !at_peers_share_state(&r->peers, r->t, &r->at)) return false;
     r->opened_at = r->at.step;
     say_warnings(r);
     if (r->at.step > 0 && !r->args.quiet && ended_early(r))
         say_early(r);
     else if (r->at.step > 0 && !r->args.quiet)
-        say(r, "%s: %s step %d of %d", r->folder,
-            r->at.step < r->args.steps ? "goes on after" : "the training is at its end,",
-            r->at.step, r->args.steps);
+        at_run_say(r, "%s: %s step %d of %d", r->folder,
+                   r->at.step < r->args.steps ? "goes on after" : "the training is at its end,",
+                   r->at.step, r->args.steps);
     r->progress =
         at_progress_start(r->args.quiet || !here ? NULL : r->args.out, "training", r->args.steps);
     r->progress.before = r->progress.done = r->at.step;
@@ -551,7 +324,7 @@ static bool save_if_due(at_run *r, bool is_end)
 {
     const int every = r->args.save_every;
     if (!r->has_folder || (!is_end && !(every && r->at.step % every == 0))) return true;
-    bool good = save_checkpoint(r);
+    bool good = at_folder_save(r);
     r->unsaved = is_end && !good;
     if (!is_end)
         good = warn_once(r, &r->save_fails, good,
@@ -694,8 +467,8 @@ static bool keep_best(at_run *r, double value)
     bool lowest = isfinite(value) && value < p->best;
     p->worse = lowest ? 0 : p->worse + 1;
     if (!lowest) return false;
-    if (r->lock && (!require_place(r) || !at_save(r->t, r->path[RUN_BEST], (at_part_args){0}))) {
-        warn_of_file(r, "the best before it stays, the training goes on");
+    if (r->lock && !at_folder_best(r)) {
+        at_run_warn(r, "the best before it stays, the training goes on");
         return false;
     }
     p->best = value;
@@ -749,7 +522,7 @@ static const char *checkpoint_text(at_run *r)
     char *text = at_arena_alloc(&r->home, size);
     if (!text) return "";
     snprintf(text, size, "; the last checkpoint is that of step %d, in %s%s", r->saved,
-             is_in_place(r) ? "" : "the folder that was ", r->folder);
+             at_folder_in_place(r) ? "" : "the folder that was ", r->folder);
     return text;
 }
 
@@ -757,12 +530,12 @@ static void say_error(at_run *r)
 {
     const int first = r->saved + 1;
     if (!r->unsaved)
-        say(r, "%s", at_error(r->t));
+        at_run_say(r, "%s", at_error(r->t));
     else if (first == r->at.step)
-        say(r, "%s%s; step %d is not saved", at_error(r->t), checkpoint_text(r), first);
+        at_run_say(r, "%s%s; step %d is not saved", at_error(r->t), checkpoint_text(r), first);
     else
-        say(r, "%s%s; steps %d to %d are not saved", at_error(r->t), checkpoint_text(r), first,
-            r->at.step);
+        at_run_say(r, "%s%s; steps %d to %d are not saved", at_error(r->t), checkpoint_text(r),
+                   first, r->at.step);
 }
 
 /* Says why the run ended; returns the status. */
@@ -771,7 +544,7 @@ static int explain_end(at_run *r)
     const int signal = signal_of(r);
     const at_position *p = &r->at;
     if (!r->t) {
-        say(r, "%s: the tape was closed before the run", r->folder);
+        at_run_say(r, "%s: the tape was closed before the run", r->folder);
         return 2;
     }
     if (!at_ok(r->t)) {
@@ -779,18 +552,20 @@ static int explain_end(at_run *r)
         return at_error_kind_of(r->t) == ATTIC_USER_ERROR ? 2 : 1;
     }
     if (r->diverged) {
-        say(r, "the loss was not finite in %d steps in a row, up to step %d: stopped%s", p->bad,
-            p->step, checkpoint_text(r));
+        at_run_say(r, "the loss was not finite in %d steps in a row, up to step %d: stopped%s",
+                   p->bad, p->step, checkpoint_text(r));
         return 1;
     }
     if (p->skipped > 0)
-        say(r, "%d of %d steps were skipped, as their loss was not finite", p->skipped, p->step);
+        at_run_say(r, "%d of %d steps were skipped, as their loss was not finite", p->skipped,
+                   p->step);
     if (p->skipped > 0 && p->skipped == p->step) return 1;
     if (r->finished && ended_early(r) && p->step > r->opened_at) say_early(r);
     if (!signal || r->finished) return 0;
-    say(r, "stopped by %s after step %d of %d%s%s", signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM",
-        p->step, r->args.steps, checkpoint_text(r),
-        r->lock && is_in_place(r) ? ", from which the same command goes on" : "");
+    at_run_say(r, "stopped by %s after step %d of %d%s%s",
+               signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM", p->step, r->args.steps,
+               checkpoint_text(r),
+               r->lock && at_folder_in_place(r) ? ", from which the same command goes on" : "");
     return 128 + signal;
 }
 

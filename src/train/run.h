@@ -20,6 +20,7 @@
  *     checkpoint.previous.safetensors   the one before, taken if the other is absent or damaged
  *     best.safetensors                  the parameters alone, of the lowest at_run_best so far
  *     log.csv                           a line for each step, or for some of them: at_run_log
+ *     log.jsonl                         the same lines as JSON, with args.json_log
  *     run.lock                          in use by one process at a time
  *
  * Checkpoints are written beside their place and renamed, so whenever a process or a machine stops,
@@ -30,7 +31,7 @@
  * Bits.  Each step begins with at_draws_set(t, step, micro-batch), so that nothing drawn by an
  * evaluation, a log or a sample changes what the next step draws.  What a loop computes from the
  * step, from the tape's parameters and state and from data of train/data.h is the same, whether the
- * run was stopped or not.  So is log.csv, but for its two columns of time.  What the loop keeps
+ * run was stopped or not.  So are the logs, but for their two columns of time.  What the loop keeps
  * elsewhere is not in a checkpoint.
  *
  * Without a folder (NULL) a run is the loop, its values, the progress line, signals and early
@@ -85,7 +86,8 @@ typedef struct {
                         early; 0: none do */
     double per_step; /* tokens, rows or whatever else a step learns from, of all its
                         micro-batches: log.csv has how many per second.  1 if 0: steps per second */
-    bool fresh;      /* begin anew: removes the checkpoints, the log and the best of this folder */
+    bool json_log;   /* log.jsonl beside log.csv: see at_run_log */
+    bool fresh;      /* begin anew: removes the checkpoints, the logs and the best of this folder */
     bool quiet;      /* no progress; warnings and the message of at_run_close only */
     FILE *out;       /* where progress and messages go, NULL: stderr */
 
@@ -101,16 +103,16 @@ typedef struct {
 
 /* Opens the folder, which is made with those above it, after all parameters were made.  If it holds
  * a checkpoint, all of parameters, state, step and log become what they were, and the run goes on.
- * steps, save_every, log_every, max_bad, patience, per_step, the number of threads and all paths
- * may differ from before.  It is an error if anything else does, and the message names the first
- * difference: arithmetic, seed, dtype, micros, what at_describe said, names and shapes of
+ * steps, save_every, log_every, json_log, max_bad, patience, per_step, the number of threads and
+ * all paths may differ from before.  It is an error if anything else does, and the message names
+ * the first difference: arithmetic, seed, dtype, micros, what at_describe said, names and shapes of
  * parameters, the format of a checkpoint of another version of attic (its parameters can be read by
  * at_load).  If the folder is another process's, or holds a log or a best without a checkpoint,
  * that is an error, too.  Warnings in the description of the data (at_data_description) are
  * printed.
  *
- * folder NULL: a run without one; save_every, log_every and fresh are errors then, as there is
- * nothing to save, to log to or to remove.
+ * folder NULL: a run without one; save_every, log_every, json_log and fresh are errors then, as
+ * there is nothing to save, to log to or to remove.
  *
  * What is returned must be closed, after an error as well, and before the tape: at_run_close has
  * the message and the status.  NULL when out of memory, which all functions here accept. */
@@ -162,6 +164,13 @@ AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
  * The first step has a line, the last one, and each log_every-th; and so has a step with a value in
  * a column that is empty in the line before.  So what is logged now and then is not lost between
  * two lines.  A line has the values of its own step alone.
+ *
+ * log.jsonl has each of these lines as an object, with the columns that have a value in it:
+ *
+ *     {"step":1,"loss":4.61512089,"norm":1.32,"seconds":0.051,"per_second":20080}
+ *
+ * A value that is not finite, nan in log.csv, is null.  What a checkpoint does not know is cut off
+ * when the run is resumed, from both: here the lines behind its step.
  *
  * "loss" and "norm" are looked at: if one is not finite, the step is skipped.  Its gradients are
  * dropped, so that the optimizer that comes next moves nothing (and does not take it for an error,

@@ -93,3 +93,15 @@ int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args ar
     at_profile_leave(logits->tape, outer);
     return symbol;
 }
+
+int at_sample_row(const at_tensor *logits, ptrdiff_t row, at_sample_args args, at_stream stream,
+                  uint64_t index)
+{
+    if (!logits || !at_check_input(logits->tape, "sample", "logits", logits, ATTIC_REAL)) return -1;
+    const int V = at_last(logits->shape);
+    const ptrdiff_t rows = at_rows(logits->shape), at = row < 0 ? row + rows : row;
+    if (at >= 0 && at < rows) return at_sample(logits, at * V, V, args, stream, index);
+    at_fail(logits->tape, ATTIC_USER_ERROR, "sample: logits is %s, which has no row %td",
+            at_text(logits), row);
+    return -1;
+}

@@ -18,5 +18,13 @@ typedef struct {
 AT_API int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
                      at_stream stream, uint64_t index);
 
+/* The same from one row of logits [..., V], of all its V elements: row 0, 1 ... in memory order, -1
+ * the last, -2 the one before.  A row that is not there is a sticky error, too.
+ *
+ *     at_tensor *logits = at_model_logits(t, m, ids, (at_model_args){0});       [1,T,V]
+ *     int next = at_sample_row(logits, -1, how, stream, 0);                     what follows all */
+AT_API int at_sample_row(const at_tensor *logits, ptrdiff_t row, at_sample_args args,
+                         at_stream stream, uint64_t index);
+
 AT_END_C
 #endif

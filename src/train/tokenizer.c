@@ -64,7 +64,7 @@ at_tokenizer *at_vocabulary_make(at_tape *t, at_token_kind kind, int vocab, size
     k->table = at_permanent_alloc(t, k->table_size * sizeof *k->table);
     k->merge = at_permanent_alloc(t, k->merge_size * sizeof *k->merge);
     if (kind == AT_KIND_LLAMA2) k->score = at_permanent_alloc(t, (size_t)vocab * sizeof *k->score);
-    if (kind == AT_KIND_GPT2) k->class_start = at_unicode_starts(t);
+    if (kind == AT_KIND_GPT2) k->class_start = at_unicode_starts(t, at_permanent_alloc);
     if (!at_ok(t)) return NULL;
     memset(k->bytes, 0, bytes + 1);
     k->start[0] = 0;
@@ -89,8 +89,7 @@ void at_vocabulary_add(at_tokenizer *k, const void *bytes, size_t n, float score
 
 const at_merge *at_merge_of(const at_tokenizer *k, int32_t left, int32_t right)
 {
-    uint32_t h = (uint32_t)left * 0x9e3779b1u ^ (uint32_t)right * 0x85ebca6bu;
-    for (uint32_t i = h ^ h >> 15; k->merge_size; i++) {
+    for (uint32_t i = at_pair_hash(left, right); k->merge_size; i++) {
         const at_merge *m = &k->merge[i & (k->merge_size - 1)];
         if (m->joined < 0 || (m->left == left && m->right == right)) return m;
     }
@@ -107,6 +106,19 @@ bool at_vocabulary_merge(at_tape *t, at_tokenizer *k, int32_t left, int32_t righ
     if (place->joined < 0) *place = (at_merge){left, right, joined, k->n_merges};
     k->n_merges++;
     return true;
+}
+
+const at_merge **at_merges_in_order(at_tape *t, const at_tokenizer *k, int *n)
+{
+    const at_merge **merge = at_step_alloc(t, ((size_t)k->n_merges + 1) * sizeof(at_merge *));
+    if (!merge) return NULL;
+    memset(merge, 0, ((size_t)k->n_merges + 1) * sizeof(at_merge *));
+    for (uint32_t i = 0; i < k->merge_size; i++)
+        if (k->merge[i].joined >= 0) merge[k->merge[i].rank] = &k->merge[i];
+    *n = 0;
+    for (int i = 0; i < k->n_merges; i++)
+        if (merge[i]) merge[(*n)++] = merge[i];
+    return merge;
 }
 
 int at_tokenizer_vocab(const at_tokenizer *k)
@@ -134,8 +146,7 @@ int at_tokenizer_find(const at_tokenizer *k, const char *bytes, ptrdiff_t n)
 
 /* ----------------------------------------------------------------- bytes and characters ------- */
 
-/* An *n of -1 becomes the number of bytes up to the text's 0. */
-static bool measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n)
+bool at_measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n)
 {
     AT_REQUIRE(t, !text || *n >= -1,
                "%s: the text has %td bytes, but must have >= 0, or -1 (up to its 0)", op, *n);
@@ -145,7 +156,7 @@ static bool measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t
 
 at_tokenizer *at_tokenizer_bytes(at_tape *t, const char *text, ptrdiff_t n)
 {
-    if (!measure_text(t, "tokenizer", text, &n)) return NULL;
+    if (!at_measure_text(t, "tokenizer", text, &n)) return NULL;
     bool occurs[256];
     int vocab = 0;
     memset(occurs, !text, sizeof occurs);
@@ -163,7 +174,7 @@ enum { N_CHARACTERS = 256 + 0x110000 };
 
 at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t n)
 {
-    if (!measure_text(t, "tokenizer", text, &n)) return NULL;
+    if (!at_measure_text(t, "tokenizer", text, &n)) return NULL;
     AT_REQUIRE(t, text && n > 0, "tokenizer: the text is empty");
     at_mark here = at_mark_here(t);
     bool *occurs = at_step_alloc(t, N_CHARACTERS * sizeof *occurs);
@@ -219,7 +230,7 @@ int32_t *at_encode(at_tape *t, const at_tokenizer *k, const char *text, ptrdiff_
                    ptrdiff_t *n)
 {
     AT_REQUIRE(t, k && text && n, "encode: %s is NULL", !k ? "the tokenizer" : text ? "n" : "text");
-    if (!measure_text(t, "encode", text, &bytes)) return NULL;
+    if (!at_measure_text(t, "encode", text, &bytes)) return NULL;
     AT_REQUIRE(t, bytes <= 1 << 30, "encode: the text has %td bytes, but at most %d are possible",
                bytes, 1 << 30);
     const unsigned char *p = (const unsigned char *)text;
@@ -282,20 +293,16 @@ char *at_tokenizer_text(at_tape *t, const at_tokenizer *k)
 {
     AT_REQUIRE(t, k, "tokenizer: the tokenizer is NULL");
     size_t n_merges = (size_t)k->n_merges, tokens = (size_t)k->vocab;
+    int kept;
     char *text =
         at_step_alloc(t, 80 + 2 * (size_t)k->start[k->vocab] + 12 * tokens + 24 * n_merges);
-    const at_merge **by_rank = at_step_alloc(t, (n_merges + 1) * sizeof(at_merge *));
-    if (!at_ok(t)) return NULL;
-    memset(by_rank, 0, (n_merges + 1) * sizeof(at_merge *));
-    for (uint32_t i = 0; i < k->merge_size; i++)
-        if (k->merge[i].joined >= 0) by_rank[k->merge[i].rank] = &k->merge[i];
-    int kept = 0; /* a merge that was given twice is in the table once */
-    for (size_t i = 0; i < n_merges; i++) kept += by_rank[i] != NULL;
+    const at_merge **merge = at_merges_in_order(t, k, &kept);
+    if (!text || !merge) return NULL;
     char *to = text + snprintf(text, 80, "attic tokenizer 1 %s %d %d\n", kind_name[k->kind],
                                k->vocab, kept);
     for (int32_t id = 0; id < k->vocab; id++) to = put_token(to, k, id);
-    for (size_t i = 0; i < n_merges; i++)
-        if (by_rank[i]) to += snprintf(to, 24, "%d %d\n", by_rank[i]->left, by_rank[i]->right);
+    for (int i = 0; i < kept; i++)
+        to += snprintf(to, 24, "%d %d\n", merge[i]->left, merge[i]->right);
     return text;
 }
 

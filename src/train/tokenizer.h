@@ -4,7 +4,7 @@
  *     ---------------------------------------------------------------------------------------------
  *     bytes      a byte                               those that occur in a text, or all 256
  *     chars      a character of UTF-8                 those that occur in a text
- *     gpt2       bytes that often stand together      vocab.json and merges.txt
+ *     gpt2       bytes that often stand together      vocab.json and merges.txt, or a text
  *     llama2     the same, chosen by scores           tokenizer.bin of llama2.c
  *
  * Decoding what was encoded gives the same bytes again, whatever they were: a tokenizer changes,
@@ -30,6 +30,22 @@ AT_API at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t 
  * that comes first in merges.txt is joined, again and again.  Text alone never gives a special
  * token such as <|endoftext|>: at_tokenizer_find has its id. */
 AT_API at_tokenizer *at_tokenizer_gpt2(at_tape *t, const char *vocab_json, const char *merges_txt);
+/* Byte pair encoding of the same kind, "gpt2", learned from the n bytes of a text (n as above).
+ * The 256 bytes are the first tokens, in GPT-2's order.  Then, again and again, the pair of tokens
+ * with the greatest count becomes a token, the next id: of equals the pair with the smallest left
+ * id, of these the one with the smallest right id.  Counted are the places where both stand side by
+ * side in one piece of GPT-2's pattern (in aaa the pair a a has two).  It ends with `size` tokens,
+ * or where no pair has a count of 2: at_tokenizer_vocab has what it came to.
+ *
+ * An error: an empty text, size < 256, a text of more than 1 GiB, different pieces of more than
+ * 512 MiB, tokens of more than 4 MiB together.  There is no token that text cannot give: who wants
+ * an <|endoftext|> adds it to vocab.json. */
+AT_API at_tokenizer *at_tokenizer_train(at_tape *t, const char *text, ptrdiff_t n, int size);
+/* Writes a tokenizer of the kind gpt2 or bytes as vocab.json and merges.txt into a folder, which is
+ * made if there is none: at_tokenizer_gpt2 reads the same ids from them, and so do other programs
+ * that read GPT-2's files.  Each takes its place when it is whole.  False after a sticky error,
+ * such as a tokenizer of another kind, or one with two tokens of the same bytes. */
+AT_API bool at_tokenizer_save(at_tape *t, const at_tokenizer *k, const char *folder);
 /* The vocabulary of llama2.c (and, converted by it, of Llama 2): int32 length of the longest token;
  * then for every token a float score, int32 length and the bytes, until the file ends.  The pair
  * whose joined token has the highest score is joined, again and again.  A text gets a space in

@@ -1,12 +1,15 @@
-/* tokenizer_files.c -- vocabularies of others: llama2.c's tokenizer.bin, GPT-2's vocab.json and
- * merges.txt.  A file is taken for what it may be, damaged or hostile: memory is asked for in
- * proportion to its size, and what it says is compared with its size before it is believed. */
+/* tokenizer_files.c -- vocabularies in files: llama2.c's tokenizer.bin, GPT-2's vocab.json and
+ * merges.txt.  A file that is read is taken for what it may be, damaged or hostile: memory is asked
+ * for in proportion to its size, and what it says is compared with its size before it is
+ * believed. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "autograd/op.h"
 #include "autograd/file.h"
 #include "io/json.h"
+#include "system/system.h"
 #include "system/utf8.h"
 #include "train/vocabulary.h"
 
@@ -89,9 +92,8 @@ at_tokenizer *at_tokenizer_llama2(at_tape *t, const char *tokenizer_bin)
 
 /* ----------------------------------------------------------------- GPT-2 ---------------------- */
 
-/* GPT-2's files write every byte as a character that can be seen: bytes of Latin-1 as themselves,
- * the other 68 bytes, in order, as U+0100 and so on.  -1: it stands for no byte. */
-static int byte_of_character(int32_t c)
+/* Bytes that Latin-1 shows are themselves; the other 68 are U+0100 and so on, in their order. */
+int at_byte_of_character(int32_t c)
 {
     if (c < 256) return (c > 32 && c < 127) || (c > 160 && c != 173) ? c : -1;
     c -= 256;
@@ -103,7 +105,7 @@ static int unwrap_bytes(char *text, ptrdiff_t n)
 {
     int count = 0;
     for (ptrdiff_t i = 0; i < n;) {
-        int bytes, byte = byte_of_character(at_utf8(text + i, n - i, &bytes));
+        int bytes, byte = at_byte_of_character(at_utf8(text + i, n - i, &bytes));
         if (byte < 0) return -1;
         text[count++] = (char)byte;
         i += bytes;
@@ -208,4 +210,86 @@ at_tokenizer *at_tokenizer_gpt2(at_tape *t, const char *vocab_json, const char *
     at_tokenizer *k = gpt2_of_files(t, vocab_json, merges_txt);
     at_rewind(t, here);
     return k;
+}
+
+/* The token as these files have it; in JSON behind backslashes where it must be. */
+static void print_token(FILE *f, const at_tokenizer *k, int32_t id, const int32_t character[256],
+                        bool json)
+{
+    for (uint32_t i = k->start[id]; i < k->start[id + 1]; i++) {
+        const int32_t c = character[k->bytes[i]];
+        char utf8[4];
+        if (json && (c == '"' || c == '\\')) fputc('\\', f);
+        fwrite(utf8, 1, (size_t)at_utf8_put(utf8, c), f);
+    }
+}
+
+/* {"token": id, ...}, a token a line; false after a sticky error, here and below. */
+static bool save_vocab(at_tape *t, const at_tokenizer *k, const char *path,
+                       const int32_t *character)
+{
+    FILE *f = at_file_create(t, path);
+    for (int32_t id = 0; f && id < k->vocab; id++) {
+        fputs(id ? ",\n\"" : "{\"", f);
+        print_token(f, k, id, character, true);
+        fprintf(f, "\": %d", id);
+    }
+    if (f) fputs("}\n", f);
+    return at_file_close(t, f, path);
+}
+
+static bool save_merges(at_tape *t, const at_tokenizer *k, const char *path,
+                        const int32_t *character)
+{
+    int n = 0;
+    const at_merge **merge = at_merges_in_order(t, k, &n);
+    FILE *f = merge ? at_file_create(t, path) : NULL;
+    if (f) fputs("#version: 0.2\n", f);
+    for (int i = 0; f && i < n; i++) {
+        print_token(f, k, merge[i]->left, character, false);
+        fputc(' ', f);
+        print_token(f, k, merge[i]->right, character, false);
+        fputc('\n', f);
+    }
+    return at_file_close(t, f, path);
+}
+
+bool at_vocabulary_check(at_tape *t, const char *op, const at_tokenizer *k)
+{
+    for (int id = 0, n; id < at_tokenizer_vocab(k); id++) {
+        const char *bytes = at_token_bytes(k, id, &n);
+        const int first = at_tokenizer_find(k, bytes, n);
+        AT_REQUIRE(t, first == id,
+                   "%s: tokens %d and %d have the same bytes, for which vocab.json has one place",
+                   op, first, id);
+    }
+    return true;
+}
+
+bool at_tokenizer_save(at_tape *t, const at_tokenizer *k, const char *folder)
+{
+    AT_REQUIRE(t, k && folder && *folder, "tokenizer: %s",
+               !k       ? "the tokenizer is NULL"
+               : folder ? "the name of the folder is empty"
+                        : "the folder is NULL");
+    AT_REQUIRE(
+        t, k->kind == AT_KIND_GPT2 || k->kind == AT_KIND_BYTES,
+        "tokenizer: vocab.json and merges.txt hold the kind gpt2, but this is of the kind %s",
+        at_tokenizer_kind(k));
+    if (!at_vocabulary_check(t, "tokenizer", k)) return false;
+    if (at_make_folder(folder) != 0 && errno != EEXIST)
+        return at_fail(t, ATTIC_FILE_ERROR, "tokenizer: cannot make the folder %s: %s", folder,
+                       strerror(errno));
+    int32_t character[256];
+    for (int32_t c = 0; c < AT_BYTE_CHARACTERS; c++)
+        if (at_byte_of_character(c) >= 0) character[at_byte_of_character(c)] = c;
+    at_mark here = at_mark_here(t);
+    const size_t size = strlen(folder) + sizeof "/merges.txt";
+    char *path = at_step_alloc(t, size);
+    if (path) snprintf(path, size, "%s/vocab.json", folder);
+    bool good = path && save_vocab(t, k, path, character);
+    if (good) snprintf(path, size, "%s/merges.txt", folder);
+    good = good && save_merges(t, k, path, character);
+    at_rewind(t, here);
+    return good;
 }

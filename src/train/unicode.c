@@ -81,9 +81,9 @@ static const uint32_t unicode_runs[] = {
 /* clang-format on */
 enum { UNICODE_RUNS = sizeof unicode_runs / sizeof *unicode_runs };
 
-uint32_t *at_unicode_starts(at_tape *t)
+uint32_t *at_unicode_starts(at_tape *t, void *(*alloc)(at_tape *t, size_t bytes))
 {
-    uint32_t *starts = at_permanent_alloc(t, sizeof unicode_runs);
+    uint32_t *starts = alloc(t, sizeof unicode_runs);
     uint32_t c = 0;
     for (int i = 0; starts && i < UNICODE_RUNS; i++) {
         starts[i] = 4 * c + unicode_runs[i] % 4;

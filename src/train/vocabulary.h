@@ -24,6 +24,8 @@ struct at_tokenizer {
     uint32_t *class_start;           /* gpt2: see unicode.c */
 };
 
+/* An *n of -1 becomes the number of bytes up to the text's 0.  False after a sticky error. */
+bool at_measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n);
 /* A tokenizer with places for this many tokens, bytes and merges, none there yet: NULL after a
  * sticky error. */
 at_tokenizer *at_vocabulary_make(at_tape *t, at_token_kind kind, int vocab, size_t bytes,
@@ -34,8 +36,19 @@ void at_vocabulary_add(at_tokenizer *k, const void *bytes, size_t n, float score
 bool at_vocabulary_merge(at_tape *t, at_tokenizer *k, int32_t left, int32_t right);
 /* The merge of these two: NULL or one whose joined is -1 if there is none. */
 const at_merge *at_merge_of(const at_tokenizer *k, int32_t left, int32_t right);
+/* Has each token bytes of its own, as a vocab.json needs?  A sticky error of op if not. */
+bool at_vocabulary_check(at_tape *t, const char *op, const at_tokenizer *k);
 /* The token of the bytes of both, -1 if there is none. */
 int32_t at_joined_token(const at_tokenizer *k, int32_t left, int32_t right);
+/* The merges by their rank, *n of them, in step memory; one that was given twice is there once.
+ * NULL after a sticky error. */
+const at_merge **at_merges_in_order(at_tape *t, const at_tokenizer *k, int *n);
+/* A hash of two ids. */
+static inline uint32_t at_pair_hash(int32_t left, int32_t right)
+{
+    uint32_t h = (uint32_t)left * 0x9e3779b1u ^ (uint32_t)right * 0x85ebca6bu;
+    return h ^ h >> 15;
+}
 
 /* Is id the <0xNN> of a byte? */
 static inline bool at_is_byte_token(const at_tokenizer *k, int32_t id)
@@ -43,10 +56,28 @@ static inline bool at_is_byte_token(const at_tokenizer *k, int32_t id)
     return k->of_byte[k->bytes[k->start[id]]] == id;
 }
 
+/* A pair of symbols that may be joined; and a heap of *n of them.  The first one is that of the
+ * lowest order, of equals that of the lowest at, left, right. */
+typedef struct {
+    double order; /* the rank of a merge, or minus a score, or minus a count */
+    int32_t at;   /* the place of its left symbol; its right one is the one after it */
+    int32_t left, right, joined;
+} at_candidate;
+void at_push_candidate(at_candidate *heap, ptrdiff_t *n, at_candidate c);
+at_candidate at_pop_candidate(at_candidate *heap, ptrdiff_t *n);
+
 /* What the letters, numbers and white space of Unicode are: see unicode.c. */
 typedef enum { AT_CLASS_OTHER, AT_CLASS_LETTER, AT_CLASS_NUMBER, AT_CLASS_SPACE } at_char_class;
-uint32_t *at_unicode_starts(at_tape *t);
+uint32_t *at_unicode_starts(at_tape *t, void *(*alloc)(at_tape *t, size_t bytes));
 at_char_class at_unicode_class(const uint32_t *starts, int32_t c);
+/* The end of the piece of a text of n bytes that begins at i, as GPT-2 cuts it: see pairs.c. */
+ptrdiff_t at_gpt2_piece(const uint32_t *starts, const unsigned char *text, ptrdiff_t n,
+                        ptrdiff_t i);
+
+/* GPT-2's files write every byte as a character that can be seen, one of U+0000 .. U+0143; their
+ * order is that of the ids of GPT-2's bytes.  -1: c stands for no byte. */
+enum { AT_BYTE_CHARACTERS = 256 + 68 };
+int at_byte_of_character(int32_t c);
 
 /* Encodes n bytes into ids, which has a place for n + 1; returns how many, -1 after a sticky
  * error. */

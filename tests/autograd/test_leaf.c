@@ -5,6 +5,7 @@
 
 #include "autograd/op.h"
 #include "autograd/persist.h"
+#include "kernels/rng.h"
 #include "ops/ops.h"
 #include "tensor/arena.h"
 #include "test.h"
@@ -28,6 +29,134 @@ START_TEST(constants_hold_what_they_were_given)
     ck_assert(at_item(at_const(t, at_shape_of(), NULL)) == 0);
     ck_assert(!x->wants_grad && !x->grad && !x->node);
     at_close(t);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ made by a rule ------------- */
+
+static void assert_range(double from, double to, double step, int n)
+{
+    at_tensor *x = at_arange(t, from, to, step);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    ck_assert(x->shape.ndim == 1 && x->dtype == at_real(t) && !x->node && !x->wants_grad);
+    ck_assert_int_eq(x->shape.dim[0], n);
+    for (int i = 0; i < n; i++) {
+        const double v = from + i * step;
+        ck_assert(at_get(x, i) == (at_real(t) == ATTIC_F32 ? (double)(float)v : v));
+    }
+}
+
+START_TEST(a_range_ends_before_its_end_as_in_numpy)
+{
+    const at_dtype real[] = {ATTIC_F32, ATTIC_F64, ATTIC_DUAL};
+    for (int k = 0; k < 3; k++) {
+        t = at_open(real[k], 1);
+        assert_range(0, 5, 1, 5);
+        assert_range(2, 8, 3, 2);   /* 2 5 */
+        assert_range(2, 8.5, 3, 3); /* 2 5 8 */
+        assert_range(1, -1, -0.5, 4);
+        assert_range(0, 1, 0.1, 10);
+        assert_range(1, 1.3, 0.1, 4); /* 0.3 / 0.1 is a little above 3, there too */
+        assert_range(3, 3, 1, 0);
+        assert_range(3, 5, -1, 0);
+        assert_range(0, 1, 1e30, 1);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(a_range_without_end_is_refused)
+{
+    t = at_open(ATTIC_F32, 1);
+    ck_assert_ptr_null(at_arange(t, 0, 5, 0));
+    assert_error("arange: the step from 0 to 5 is 0");
+    ck_assert_ptr_null(at_arange(t, 0, (double)INFINITY, 1));
+    assert_error("arange: to is inf, but must be a finite f32");
+    ck_assert_ptr_null(at_arange(t, (double)NAN, 1, 1));
+    assert_error("arange: from is nan, but must be a finite f32");
+    ck_assert_ptr_null(at_arange(t, 0, 1, -(double)INFINITY));
+    assert_error("arange: step is -inf, but must be a finite f32");
+    ck_assert_ptr_null(at_arange(t, 0, 1e30, 1));
+    assert_error(
+        "arange: from 0 to 1e+30 by 1 are 1e+30 elements, but a dim is at most 2147483647");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_mask_is_1_where_dropout_with_its_stream_would_drop)
+{
+    const double ps[] = {0, 0.25, 1 / 3.0, 0x1p-32, 1 - 0x1p-32, 1};
+    for (int k = 0; k < 6; k++) {
+        t = at_open(ATTIC_F64, 7);
+        at_tape *other = at_open(ATTIC_F32, 7);
+        at_tensor *m = at_bernoulli(t, at_shape_of(3, 401), ps[k]);
+        at_tensor *x = at_random(other, at_shape_of(3, 401), at_ones()); /* draws once */
+        ck_assert(m && x && m->dtype == ATTIC_BOOL && !m->node && !m->wants_grad);
+        const at_stream s = {7, 0};
+        for (int i = 0; i < 3 * 401; i++)
+            ck_assert(at_element(m, i) == (at_random_u32(s, (uint64_t)i) < ps[k] * 0x1p32));
+        at_draw(
+            t); /* both tapes have drawn twice; the third stream is that of a mask and of dropout */
+        at_draw(other);
+        m = at_bernoulli(t, at_shape_of(1203), ps[k]);
+        at_tensor *y = at_dropout(other, x, ps[k] < 1 ? ps[k] : 0);
+        for (int i = 0; 0 < ps[k] && ps[k] < 1 && i < 1203; i++)
+            ck_assert(at_element(m, i) == (at_element(y, i) == 0));
+        at_close(other), at_close(t);
+    }
+}
+END_TEST
+
+/* u < p 2^32 is 1: not the element whose u is exactly p 2^32. */
+START_TEST(the_threshold_of_a_mask_itself_is_0)
+{
+    t = at_open(ATTIC_F64, 1);
+    for (uint64_t draw = 0; draw < 20; draw += 2) {
+        uint32_t u = at_random_u32((at_stream){1, draw}, 0);
+        ck_assert(at_item(at_bernoulli(t, at_shape_of(), u * 0x1p-32)) == 0);
+        u = at_random_u32((at_stream){1, draw + 1}, 0);
+        ck_assert(at_item(at_bernoulli(t, at_shape_of(), (u + 1.0) * 0x1p-32)) == 1);
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(the_share_of_a_mask_is_p_and_a_replay_keeps_it)
+{
+    enum { N = 200000 };
+    t = at_open(ATTIC_F32, 3);
+    at_tensor *m = at_bernoulli(t, at_shape_of(N), 0.3), *one = at_const(t, at_shape_of(), NULL);
+    at_set(one, 1);
+    at_tensor *share = at_mean(t, at_masked_fill(t, at_const(t, m->shape, NULL), m, 1));
+    const double drawn = at_item(share);
+    ck_assert_double_lt(fabs(drawn - 0.3), 4 * sqrt(0.3 * 0.7 / N));
+    ck_assert(at_replay(t) && at_item(share) == drawn);
+    at_tensor *again = at_bernoulli(t, at_shape_of(N), 0.3);
+    ck_assert(memcmp(m->data, again->data, N) != 0); /* another stream */
+    ck_assert_ptr_nonnull(at_bernoulli(t, at_shape_of(0, 3), 0.5));
+    ck_assert_ptr_null(at_bernoulli(t, at_shape_of(3), 1.5));
+    assert_error("bernoulli: p is 1.5, but must be in 0..1");
+    ck_assert_ptr_null(at_bernoulli(t, at_shape_of(3), (double)NAN));
+    assert_error("bernoulli: p is nan, but must be in 0..1");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(floats_become_the_real_type_of_the_tape)
+{
+    const float values[] = {1.5f, -0.1f, INFINITY};
+    for (int real = 0; real < 3; real++) {
+        t = at_open((at_dtype[]){ATTIC_F32, ATTIC_F64, ATTIC_DUAL}[real], 1);
+        at_tensor *x = at_floats(t, at_shape_of(3), values);
+        ck_assert(x->dtype == at_real(t) && !x->wants_grad && !x->node);
+        for (int i = 0; i < 3; i++) ck_assert(at_get(x, i) == (double)values[i]);
+        ck_assert(at_item(at_floats(t, at_shape_of(), NULL)) == 0);
+        ck_assert_ptr_null(at_floats(t, at_shape_of(-1), values));
+        assert_error("a tensor of shape [-1] is not possible: dims must be >= 0 and their product "
+                     "must fit into memory");
+        at_close(t);
+    }
+    ck_assert_ptr_null(at_floats(NULL, at_shape_of(3), values));
 }
 END_TEST
 
@@ -564,7 +693,10 @@ START_TEST(a_state_is_found_and_not_made)
 }
 END_TEST
 
-SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
+SUITE(autograd_leaf, floats_become_the_real_type_of_the_tape, constants_hold_what_they_were_given,
+      a_range_ends_before_its_end_as_in_numpy, a_range_without_end_is_refused,
+      a_mask_is_1_where_dropout_with_its_stream_would_drop, the_threshold_of_a_mask_itself_is_0,
+      the_share_of_a_mask_is_p_and_a_replay_keeps_it, elements_are_set_and_read_by_index,
       wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
       parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
       a_renamed_parameter_is_found_by_its_new_name,

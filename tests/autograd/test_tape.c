@@ -336,6 +336,80 @@ START_TEST(modes_return_what_was_before)
 }
 END_TEST
 
+START_TEST(an_evaluation_leaves_no_trace)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *calm = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), NULL);
+    for (int i = 0; i < 4; i++) {
+        at_train(t, i % 2), at_no_grad(t, i / 2);
+        const at_memory before = at_memory_of(t);
+        at_eval outer = at_eval_begin(t);
+        at_train(t, true);
+        at_eval inner = at_eval_begin(t);
+        ck_assert(!at_is_training(t) && !at_exp(t, x)->wants_grad);
+        at_draw(t);
+        at_eval_end(t, inner);
+        ck_assert(at_is_training(t) && at_no_grad(t, true));
+        at_random(t, at_shape_of(100), at_normal(1));
+        at_eval_end(t, outer);
+        ck_assert(at_is_training(t) == (i % 2 == 1) && at_no_grad(t, false) == (i / 2 == 1));
+        ck_assert_int_eq(at_memory_of(t).nodes, before.nodes);
+        ck_assert_uint_eq(at_memory_of(t).step, before.step);
+        ck_assert_uint_eq(at_draw(t).draw, at_draw(calm).draw);
+    }
+    at_close(t), at_close(calm);
+}
+END_TEST
+
+START_TEST(an_evaluation_ends_on_a_failed_tape_too)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    for (int i = 0; i < 2; i++) {
+        if (i) at_fail(t, ATTIC_USER_ERROR, "before");
+        at_eval e = at_eval_begin(t);
+        ck_assert(!at_is_training(t));
+        at_exp(t, at_const(t, at_shape_of(2), NULL));
+        at_fail(t, ATTIC_USER_ERROR, "in between");
+        at_eval_end(t, e);
+        assert_error(t, i ? "before" : "in between");
+        ck_assert(at_is_training(t) && !at_no_grad(t, false));
+        ck_assert_int_eq(at_memory_of(t).nodes, 0);
+        at_clear_error(t);
+    }
+    at_eval_end(NULL, at_eval_begin(NULL));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(the_end_of_an_evaluation_that_is_none_changes_nothing)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *other = at_open(ATTIC_F32, 1);
+    at_mark low = at_mark_here(t);
+    at_const(t, at_shape_of(10), NULL);
+    at_eval e[] = {{.draws = 7}, at_eval_begin(other), at_eval_begin(t)};
+    at_rewind(t, low);
+    static const char *const message[] = {
+        "eval_end: the mark is empty (see at_mark_here)", "eval_end: the mark is another tape's",
+        "eval_end: the mark was taken in a step that has been rewound"};
+    for (int i = 0; i < 3; i++) {
+        at_eval_end(t, e[i]);
+        assert_error(t, message[i]);
+        at_clear_error(t);
+        ck_assert(!at_is_training(t) && at_no_grad(t, true) && at_draw(t).draw == (uint64_t)i);
+    }
+    at_close(t), at_close(other);
+    t = at_open(ATTIC_F32, 1);
+    at_fail_allocation(1);
+    at_eval lost = at_eval_begin(t); /* without memory for its mark */
+    at_fail_allocation(0);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
+    ck_assert(at_is_training(t));
+    at_eval_end(t, lost);
+    ck_assert(at_is_training(t));
+    at_close(t);
+}
+END_TEST
+
 START_TEST(scopes_prefix_parameters_and_mark_ops)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -381,6 +455,33 @@ START_TEST(scopes_are_opened_and_closed_on_a_failed_tape_too)
     ck_assert_str_eq(at_error(t), "scope: the name is NULL");
     at_scope_end(t);
     ck_assert_str_eq(at_error(t), "scope: the name is NULL");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_scope_can_have_a_number_in_its_name)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const char *none = NULL;
+    for (int i = 0; i < 2; i++) {
+        at_scopef(t, "block%d", i);
+        at_scopef(t, "%s.%g", "heads", 0.5);
+        ck_assert_str_eq(name_here(t, "w"), i ? "block1.heads.0.5.w" : "block0.heads.0.5.w");
+        at_scope_end(t), at_scope_end(t);
+    }
+    at_scopef(t, "%159d", 7);
+    ck_assert_uint_eq(strlen(name_here(t, "w")), 161);
+    at_scope_end(t);
+    at_scopef(t, "%160d", 7);
+    assert_error(t, "scope: the name by \"%160d\" has more than 159 bytes");
+    at_clear_error(t);
+    ck_assert_str_eq(name_here(t, "v"), "v"); /* nothing was opened, */
+    at_scope_end(t);                          /* but something ends */
+    ck_assert(at_ok(t));
+    at_scopef(t, none, 0);
+    assert_error(t, "scope: the name is NULL");
+    at_scope_end(t);
+    at_scopef(NULL, "block%d", 1);
     at_close(t);
 }
 END_TEST
@@ -618,7 +719,7 @@ END_TEST
 /* Fills with 7, 8, ...; fails for a parameter "W". */
 static bool fill_from(void *from, at_tensor *x)
 {
-    at_store(x->dtype, x->data, 0, (*(int *)from)++);
+    if (at_own_data(x)) at_store(x->dtype, x->data, 0, (*(int *)from)++);
     return strcmp(x->name, "in.W") != 0 || at_fail(x->tape, ATTIC_USER_ERROR, "there is no W");
 }
 
@@ -767,9 +868,12 @@ SUITE(autograd_tape, ops_check_themselves_while_it_is_asked_for_after_an_error_t
       an_op_that_lacks_a_kernel_for_this_tape_is_refused_by_name,
       an_op_for_f64_alone_runs_on_an_f64_tape_and_one_without_backward_stops_the_gradient,
       long_messages_are_cut_not_overrun, a_long_message_lacks_its_middle_not_its_end,
-      modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
-      scopes_are_opened_and_closed_on_a_failed_tape_too, a_steady_loop_does_not_call_malloc,
-      parameters_outlive_the_step_that_made_them, gradients_above_a_mark_are_forgotten_with_it,
+      modes_return_what_was_before, an_evaluation_leaves_no_trace,
+      an_evaluation_ends_on_a_failed_tape_too,
+      the_end_of_an_evaluation_that_is_none_changes_nothing, a_scope_can_have_a_number_in_its_name,
+      scopes_prefix_parameters_and_mark_ops, scopes_are_opened_and_closed_on_a_failed_tape_too,
+      a_steady_loop_does_not_call_malloc, parameters_outlive_the_step_that_made_them,
+      gradients_above_a_mark_are_forgotten_with_it,
       a_gradient_below_one_mark_and_above_another_goes_with_the_other,
       what_a_failed_backward_has_reached_is_forgotten_too,
       no_gradient_that_can_be_read_lies_in_memory_that_was_rewound,

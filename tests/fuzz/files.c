@@ -7,6 +7,7 @@
  *     gpt2           at_tokenizer_gpt2 of a vocab.json, a byte 0 and a merges.txt
  *     llama2         at_tokenizer_llama2
  *     tokenizer      at_tokenizer_of_text
+ *     config         at_model_config_json
  *     arrays         arrays_read of course/arrays.h: JSON, and all of the first three
  *
  * The program is one of these by its name.  `files --seeds FOLDER` writes the golden files of the
@@ -28,6 +29,7 @@
 #include "io/npy.h"
 #include "io/tensors.h"
 #include "printable.h"
+#include "train/import.h"
 #include "train/tokenizer.h"
 
 /* The beginning of a row of golden/npy.inc and inflate.inc */
@@ -231,6 +233,20 @@ static void fuzz_tokenizer(const uint8_t *bytes, size_t n)
     free(text);
 }
 
+static void fuzz_config(const uint8_t *bytes, size_t n)
+{
+    static int fd = -1;
+    char path[64];
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model_config c;
+    const bool good = at_model_config_json(t, memory_file(&fd, path, bytes, n), &c);
+    require(good == at_ok(t), "a config or an error");
+    require(good || c.vocab == 0, "after an error it is zero");
+    require(!good || (c.vocab > 0 && c.layers > 0 && c.heads > 0), "sizes are positive");
+    check_tape(t, n, 8);
+    close_tape(t);
+}
+
 static void fuzz_arrays(const uint8_t *bytes, size_t n)
 {
     static int fd = -1;
@@ -256,6 +272,7 @@ static const struct {
               {"gpt2", fuzz_gpt2},
               {"llama2", fuzz_llama2},
               {"tokenizer", fuzz_tokenizer},
+              {"config", fuzz_config},
               {"arrays", fuzz_arrays}};
 enum { N_TARGETS = sizeof target / sizeof *target };
 static int chosen = -1;
@@ -313,6 +330,23 @@ static void write_arrays(const char *folder)
     write_seed(folder, "arrays", 2, golden_files[0].bytes, golden_files[0].size, -1);
 }
 
+/* Of either family one, with all that they may have */
+static void write_configs(const char *folder)
+{
+    static const char *const json[] = {
+        "{\"model_type\":\"gpt2\",\"vocab_size\":19,\"n_positions\":8,\"n_layer\":2,\"n_head\":2,"
+        "\"n_embd\":8,\"n_inner\":null,\"activation_function\":\"gelu_new\","
+        "\"layer_norm_epsilon\":1e-05,\"tie_word_embeddings\":true,\"bos_token_id\":null}",
+        "{\"model_type\":\"qwen3\",\"vocab_size\":19,\"max_position_embeddings\":64,"
+        "\"num_hidden_layers\":2,\"num_attention_heads\":2,\"num_key_value_heads\":1,"
+        "\"hidden_size\":8,\"intermediate_size\":12,\"head_dim\":4,\"rms_norm_eps\":1e-06,"
+        "\"hidden_act\":\"silu\",\"mlp_bias\":false,\"rope_parameters\":{\"rope_type\":\"yarn\","
+        "\"rope_theta\":5e5,\"factor\":4,\"beta_fast\":2,\"beta_slow\":0.1,\"truncate\":false,"
+        "\"mscale\":1,\"mscale_all_dim\":0.5,\"original_max_position_embeddings\":16},"
+        "\"sliding_window\":4,\"layer_types\":[\"sliding_attention\",\"full_attention\"]}"};
+    for (int i = 0; i < 2; i++) write_seed(folder, "config", i, json[i], (int)strlen(json[i]), -1);
+}
+
 static void write_seeds(const char *folder)
 {
     for (int i = 0; i < N_TARGETS; i++) {
@@ -333,6 +367,7 @@ static void write_seeds(const char *folder)
     }
     write_tokenizers(folder);
     write_arrays(folder);
+    write_configs(folder);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

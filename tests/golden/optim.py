@@ -54,6 +54,31 @@ def adam(w, lr, beta1=0.9, beta2=0.999, eps=1e-8, decay=0.0, decoupled=True):
         w = w - lr * (m / (1 - beta1**k)) / (np.sqrt(v / (1 - beta2**k)) + eps)
 
 
+def rmsprop(w, lr, alpha=0.99, eps=1e-8, mu=0.0, decay=0.0):
+    v, m = np.zeros_like(w), np.zeros_like(w)
+    while True:
+        g = yield w
+        if g is None:
+            continue
+        g = g + decay * w
+        v = alpha * v + (1 - alpha) * g * g
+        m = mu * m + g / (np.sqrt(v) + eps)
+        w = w - lr * m
+
+
+def lion(w, lr, beta1=0.9, beta2=0.99, decay=0.0):
+    """Chen et al. 2023, algorithm 2"""
+    m = np.zeros_like(w)
+    while True:
+        g = yield w
+        if g is None:
+            continue
+        c = beta1 * m + (1 - beta1) * g
+        assert np.all(np.abs(c) > 1e-4)  # the sign is the same in f32
+        w = w - lr * (np.sign(c) + decay * w)
+        m = beta2 * m + (1 - beta2) * g
+
+
 def muon(w, lr, mu=0.95, decay=0.0, steps=5):
     """Jordan et al. 2024; w [in, out]"""
     m = np.zeros_like(w)
@@ -104,6 +129,11 @@ cases = [
     ("adamw", adam, dict(lr=0.1, decay=0.3), lambda p: torch.optim.AdamW(p, 0.1, weight_decay=0.3)),
     ("adamw_betas", adam, dict(lr=0.1, beta1=0.8, beta2=0.95, eps=0.01, decay=0.3),
      lambda p: torch.optim.AdamW(p, 0.1, (0.8, 0.95), 0.01, 0.3)),
+    ("rmsprop", rmsprop, dict(lr=0.1), lambda p: torch.optim.RMSprop(p, 0.1)),
+    ("rmsprop_momentum", rmsprop, dict(lr=0.1, alpha=0.9, eps=0.01, mu=0.8, decay=0.3),
+     lambda p: torch.optim.RMSprop(p, 0.1, 0.9, 0.01, 0.3, 0.8)),
+    ("lion", lion, dict(lr=0.1), None),
+    ("lion_decay", lion, dict(lr=0.1, beta1=0.8, beta2=0.95, decay=0.3), None),
 ]
 
 out = io.StringIO()
@@ -118,7 +148,7 @@ emit("start_W", start["W"].reshape(-1))
 emit("start_b", start["b"])
 for name, rule, options, make in cases:
     w = run(rule, **options)
-    if torch:
+    if torch and make:
         worst = np.max(np.abs(w - run_torch(make)))
         print("%-12s agrees with PyTorch to %.0e" % (name, worst))
         assert worst < 1e-13, name

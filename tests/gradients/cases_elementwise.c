@@ -239,6 +239,56 @@ static at_tensor *case_where_safe(at_tape *t, at_tensor **in, void *ctx)
     return at_where(t, positive, at_sqrt(t, at_where(t, positive, in[0], one)), in[0]);
 }
 
+/* What compares chooses between a^2 and b: ops of two operands, as binary ones are. */
+static at_tensor *case_less(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return at_where(t, at_less(t, a, b), at_square(t, a), b);
+}
+
+static at_tensor *case_less_equal(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return at_where(t, at_less_equal(t, a, b), at_square(t, a), b);
+}
+
+/* b is made a where a mask says so, of the shape of b. */
+static at_tensor *case_equal(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    at_tensor *some = b ? at_where(t, case_mask(t, b->shape), a, b) : NULL;
+    return at_where(t, at_equal(t, a, some), at_square(t, a), b);
+}
+
+/* The smaller one: with a kink, but no jump, where both are equal */
+static at_tensor *case_smaller(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return at_where(t, at_less(t, a, b), a, b);
+}
+
+static at_tensor *case_and(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    at_tensor *both = at_and(t, case_mask(t, a->shape), at_less(t, a, b));
+    return at_where(t, both, at_square(t, a), b);
+}
+
+static at_tensor *case_or(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    at_tensor *either = b ? at_or(t, case_mask(t, b->shape), at_less(t, b, a)) : NULL;
+    return at_where(t, either, at_square(t, a), b);
+}
+
+static at_tensor *case_not(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return at_where(t, at_not(t, at_less(t, a, b)), at_square(t, a), b);
+}
+
+/* Ids: in[0] on the diagonal, in[1] beside it */
+static at_tensor *case_equal_ids(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *column = at_ints(t, at_shape_of(3, 1), (int32_t[]){0, 1, 2});
+    at_tensor *row = at_ints(t, at_shape_of(4), (int32_t[]){0, 1, 2, 3});
+    (void)ctx;
+    return at_where(t, at_equal(t, column, row), in[0], in[1]);
+}
+
 #define WHERE_ROW(cond, shapes, ...)                                                               \
     ROW("where", shapes, case_where, .ctx = &at_shape_of cond, .note = "cond " #cond, __VA_ARGS__)
 
@@ -431,6 +481,15 @@ const at_case at_cases_elementwise[] = {
     ALIASED_ROW("mul", at_mul, .seed = 0),
     ALIASED_ROW("div", at_div, .expect = ATTIC_VACUOUS),
 
+    APART_ROWS("less", case_less),
+    APART_ROWS("less_equal", case_less_equal),
+    APART_ROWS("equal", case_equal),
+    APART_ROWS("and", case_and),
+    APART_ROWS("or", case_or),
+    APART_ROWS("not", case_not),
+    ROW("less", "[3] [3]", case_binary, .ctx = &(case_of_two){case_smaller},
+        .values = (double[]){1, 2, 3, 4, 2, 0}, .expect = ATTIC_NON_SMOOTH, .note = "a tie"),
+    ROW("equal", "[4] [3,1]", case_equal_ids, .note = "of ids"),
     WHERE_ROW((), "[] []"),
     WHERE_ROW((6), "[6] [6]"),
     WHERE_ROW((4), "[2,1,4] [3,1]"),

@@ -431,6 +431,31 @@ static at_tensor *case_gather_reused(at_tape *t, at_tensor **in, void *ctx)
     return at_mul(t, y, in[0]);
 }
 
+static at_tensor *case_scatter_add(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_index *c = ctx;
+    return at_scatter_add(t, in[0], at_ints(t, c->shape, c->index), in[1], c->axis);
+}
+
+/* x is what is added to, too; both find a gradient that was begun */
+static at_tensor *case_scatter_add_itself(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *y = case_scatter_add(t, (at_tensor *[]){in[0], in[0]}, ctx);
+    return at_mul(t, y, in[0]);
+}
+
+static at_tensor *case_scatter_add_to_constants(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *x = at_random(t, at_shape_of(3), at_normal(1));
+    return case_scatter_add(t, (at_tensor *[]){x, in[0]}, ctx);
+}
+
+static at_tensor *case_scatter_add_constants(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *src = at_random(t, ((const case_of_index *)ctx)->shape, at_normal(1));
+    return at_square(t, case_scatter_add(t, (at_tensor *[]){in[0], src}, ctx));
+}
+
 /* The embedding, by the product that it stands for. */
 static at_tensor *case_one_hot(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -697,6 +722,25 @@ const at_case at_cases_products[] = {
         .note = "nothing"),
     ROW("gather", "[0,2]", case_gather, .ctx = INDEX(0, LIST(0, 2), 0), .expect = ATTIC_VACUOUS,
         .note = "nothing of nothing"),
+
+    ROW("scatter_add", "[5] [4]", case_scatter_add, .ctx = INDEX(0, LIST(4), 2, 0, 4, 2),
+        .note = "2 twice"),
+    ROW("scatter_add", "[2,3] [2,2]", case_scatter_add, .ctx = INDEX(1, LIST(2, 2), 2, 0, 1, 1),
+        .note = "axis 1"),
+    ROW("scatter_add", "[2,3] [1,3]", case_scatter_add, .ctx = INDEX(0, LIST(1, 3), 1, 0, 1),
+        .note = "axis 0"),
+    ROW("scatter_add", "[2,2,2] [2,3,2]", case_scatter_add,
+        .ctx = INDEX(1, LIST(2, 3, 2), 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 1, 0), .note = "axis 1"),
+    ROW("scatter_add", "[3]", case_scatter_add_itself, .ctx = INDEX(0, LIST(3), 2, 2, 0),
+        .note = "x to x, times x"),
+    ROW("scatter_add", "[4]", case_scatter_add_to_constants, .ctx = INDEX(0, LIST(4), 1, 1, 0, 1),
+        .note = "to constants"),
+    ROW("scatter_add", "[3]", case_scatter_add_constants, .ctx = INDEX(0, LIST(2), 1, 1),
+        .note = "of constants, squared"),
+    ROW("scatter_add", "[3,2] [0,2]", case_scatter_add, .ctx = INDEX(0, LIST(0, 2), 0),
+        .note = "nothing"),
+    ROW("scatter_add", "[0,2] [0,2]", case_scatter_add, .ctx = INDEX(0, LIST(0, 2), 0),
+        .expect = ATTIC_VACUOUS, .note = "nothing to nothing"),
 
     ROW("one_hot", "[5,3]", case_one_hot, .ctx = IDS(LIST(4), 2, 0, 4, 2), .note = "times x"),
     ROW("one_hot", "[4,2]", case_one_hot, .ctx = IDS(LIST(2, 3), 3, 0, 3, 2, 0, 3),

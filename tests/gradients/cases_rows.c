@@ -290,6 +290,18 @@ static at_tensor *case_rms_norm_twice(at_tape *t, at_tensor **in, void *ctx)
     return at_add(t, case_rms_norm(t, (at_tensor *[]){once, in[1]}, ctx), in[0]);
 }
 
+static at_tensor *case_normalize(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_normalize(t, in[0], ((norm_options *)ctx)->eps);
+}
+
+/* The cosines of the angles between rows, and x: its gradient is begun when that of y arrives */
+static at_tensor *case_normalize_cosines(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *y = case_normalize(t, in, ctx);
+    return at_affine(t, at_matmul_t(t, y, false, y, true), in[0], NULL);
+}
+
 /* gamma's gradient finds x's begun when x is the same row */
 static at_tensor *case_rms_norm_by_softmax(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -641,6 +653,27 @@ const at_case at_cases_rows[] = {
     ROW("rms_norm", "[300,65] [65]", case_rms_norm, NORM(1e-5, 1, 0), .directions = 6,
         .note = "several blocks"),
     ROW("rms_norm", "[3,4] [4]", case_rms_norm_twice, NORM(1e-5, 1, 0), .note = "twice"),
+
+    ROW("normalize", "[5]", case_normalize, NORM(1e-12, 0, 0)),
+    ROW("normalize", "[3,4]", case_normalize, NORM(1e-12, 0, 0)),
+    ROW("normalize", "[2,3,4]", case_normalize, NORM(1e-12, 0, 0)),
+    ROW("normalize", "[2,1,2,40]", case_normalize, NORM(1e-12, 0, 0), .directions = 6),
+    ROW("normalize", "[3,4]", case_normalize, NORM(1e-12, 0, 0), .low = 20, .high = 22,
+        .note = "far from 0"),
+    ROW("normalize", "[3,4]", case_normalize, NORM(10, 0, 0), .note = "rows shorter than eps"),
+    ROW("normalize", "[4,2]", case_normalize, NORM(1, 0, 0),
+        .values = (double[]){3, 4, 0.25, 0.5, -2, 1, 0.125, -0.5},
+        .note = "every second row shorter than eps"),
+    ROW("normalize", "[2]", case_normalize, NORM(5, 0, 0), .values = (double[]){3, 4},
+        .expect = ATTIC_NON_SMOOTH, .note = "as long as eps: a kink"),
+    ROW("normalize", "[2]", case_normalize, NORM(0.1, 0, 0), .values = (double[]){0, 0},
+        .note = "a row of zeros"),
+    ROW("normalize", "[0,3]", case_normalize, NORM(1e-12, 0, 0), .expect = ATTIC_VACUOUS),
+    ROW("normalize", "[3,0]", case_normalize, NORM(1e-12, 0, 0), .expect = ATTIC_VACUOUS),
+    ROW("normalize", "[300,65]", case_normalize, NORM(1e-12, 0, 0), .directions = 6,
+        .note = "several blocks"),
+    ROW("normalize", "[3,4]", case_normalize_cosines, NORM(1e-12, 0, 0),
+        .note = "cosines, times x"),
 
     ROW("rope", "[3,4]", case_rope, ROPE(0), .note = "pairs"),
     ROW("rope", "[3,4]", case_rope, ROPE(.half_split = true), .note = "halves"),

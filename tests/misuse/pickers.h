@@ -164,6 +164,7 @@ NULL_OR(any_at_data_p, at_data)
 NULL_OR(any_at_tokenizer_p, at_tokenizer)
 NULL_OR(any_at_tensors_p, at_tensors)
 NULL_OR(any_at_run_p, at_run)
+NULL_OR(any_at_writer_p, at_writer)
 NULL_OR(any_at_node_p, at_node)
 NULL_OR(any_at_op_p, at_op)
 

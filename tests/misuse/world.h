@@ -292,6 +292,11 @@ static at_model *model_to_decode(void)
     return model();
 }
 
+static at_model *model_elsewhere(void)
+{
+    return at_model_make(world.other, small_config);
+}
+
 static at_model *model_with_adapters(void)
 {
     at_model *m = model();
@@ -310,6 +315,13 @@ static at_model *model_of_gpt2(void)
                                                     .act = ATTIC_GELU_TANH,
                                                     .bias = ATTIC_BIAS_ALL,
                                                     .positions = ATTIC_LEARNED_POSITIONS});
+}
+
+static at_model *gpt2_with_adapters(void)
+{
+    at_model *m = model_of_gpt2();
+    at_model_lora(world.t, m, (at_lora_args){.rank = 2, .only = "*.q.W,*.up.W"});
+    return m;
 }
 
 static at_model_cache *decoding(void)
@@ -351,6 +363,20 @@ static at_block *block(void)
     return &made;
 }
 
+static at_blocks *blocks(void)
+{
+    static at_blocks made;
+    made = at_blocks_make(world.t, (at_block_config){.dim = 8, .heads = 2}, 1);
+    return &made;
+}
+
+static at_mlp *mlp(void)
+{
+    static at_mlp made;
+    made = at_mlp_make(world.t, (int[]){3, 4, 2}, 3, ATTIC_TANH);
+    return &made;
+}
+
 static at_ffn *ffn(void)
 {
     static at_ffn made;
@@ -389,6 +415,14 @@ static at_data *data_of_ids(void)
     static int32_t ids[64];
     for (int i = 0; i < 64; i++) ids[i] = i % 8;
     return at_data_ids(world.t, ids, 64, (at_data_args){.vocab = 8, .tokenizer = tokenizer()});
+}
+
+/* It has a text to go on with. */
+static at_writer *writer(void)
+{
+    at_writer *w = at_writer_open(world.t, model(), (at_writer_args){.tokenizer = tokenizer()});
+    at_writer_feed_text(w, "abc");
+    return w;
 }
 
 static at_tensors *tensors(void)
@@ -475,6 +509,8 @@ static void make_files(void)
     at_data_ids(t, numbers.i32, 64, (at_data_args){.vocab = 8, .tokenizer = tokenizer()});
     model();
     at_save(t, path("model.safetensors"), (at_part_args){0});
+    at_scope(t, "gpt2");
+    at_model_lora_export(t, gpt2_with_adapters(), path("adapters"), (at_export_args){0});
     FILE *f = fopen(path("text.txt"), "w");
     for (int i = 0; i < 300; i++) fputs("abcdefgh", f);
     fclose(f);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { ACTS = ATTIC_RELU2 + 1 };
+enum { ACTS = ATTIC_TANH + 1 };
 
 static double silu(double x)
 {
@@ -21,6 +21,7 @@ static double activation(at_activation act, double x)
         return x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x))) / 2;
     case ATTIC_RELU: return x > 0 ? x : 0;
     case ATTIC_RELU2: return x > 0 ? x * x : 0;
+    case ATTIC_TANH: return tanh(x);
     default: return silu(x);
     }
 }
@@ -47,7 +48,7 @@ START_TEST(each_activation_gives_the_numbers_of_its_formula)
     for (at_tape *t = NULL; next_tape(&t);)
         for (int k = 0; k < 2 * ACTS; k++) {
             at_activation act = (at_activation)(k % ACTS);
-            at_scope(t, at_shape_text(at_shape_of(k)));
+            at_scopef(t, "%d", k);
             at_ffn f =
                 make_ffn(t, (at_ffn_config){.dim = 3, .hidden = 5, .act = act, .bias = k >= ACTS});
             double x[] = {1, -0.5, 2}, h[5], y[3];
@@ -104,7 +105,7 @@ START_TEST(nets_that_are_not_possible_are_refused)
         at_ffn_config config;
         const char *text;
     } bad[] = {{{.dim = 4, .act = (at_activation)ACTS},
-                "feed-forward: there is no activation 6, only 0 to 5 (at_activation)"},
+                "feed-forward: there is no activation 7, only 0 to 6 (at_activation)"},
                {{.dim = 0}, "feed-forward: dim is 0 but must be 1 to 536870911"},
                {{.dim = 4, .hidden = -1},
                 "feed-forward: hidden is -1 but must be positive, or 0 for 4 dim"},

@@ -86,6 +86,28 @@ static bool adamw_betas(at_tape *t)
     return at_adamw(t, 0.1, args);
 }
 
+static bool rmsprop(at_tape *t)
+{
+    return at_rmsprop(t, 0.1, (at_rmsprop_args){0});
+}
+
+static bool rmsprop_momentum(at_tape *t)
+{
+    at_rmsprop_args args = {.alpha = 0.9, .eps = 0.01, .momentum = 0.8, .weight_decay = 0.3};
+    return at_rmsprop(t, 0.1, args);
+}
+
+static bool lion(at_tape *t)
+{
+    return at_lion(t, 0.1, (at_lion_args){0});
+}
+
+static bool lion_decay(at_tape *t)
+{
+    at_lion_args args = {.beta1 = 0.8, .beta2 = 0.95, .weight_decay = 0.3};
+    return at_lion(t, 0.1, args);
+}
+
 START_TEST(seven_steps_of_descent_equal_the_golden_numbers)
 {
     check_seven_steps(sgd, golden_sgd);
@@ -101,6 +123,42 @@ START_TEST(seven_steps_of_adam_equal_the_golden_numbers)
     check_seven_steps(adam_decay, golden_adam_decay);
     check_seven_steps(adamw, golden_adamw);
     check_seven_steps(adamw_betas, golden_adamw_betas);
+}
+END_TEST
+
+START_TEST(seven_steps_of_rmsprop_and_of_lion_equal_the_golden_numbers)
+{
+    check_seven_steps(rmsprop, golden_rmsprop);
+    check_seven_steps(rmsprop_momentum, golden_rmsprop_momentum);
+    check_seven_steps(lion, golden_lion);
+    check_seven_steps(lion_decay, golden_lion_decay);
+}
+END_TEST
+
+/* The sign of 0 is 0, and a gradient that is no number does not hide in a step of lr. */
+START_TEST(a_step_of_lion_is_lr_0_or_NaN)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        ck_assert(pull(t, W, (double[]){1000, -0.001, 0, (double)NAN, (double)INFINITY, -0.0}));
+        ck_assert(at_lion(t, 0.5, (at_lion_args){0}));
+        const double moved[] = {start_W[0] - 0.5, start_W[1] + 0.5, start_W[2],
+                                (double)NAN,      start_W[4] - 0.5, start_W[5]};
+        assert_values(W, moved, close_to(t));
+        ck_assert_str_eq(at_find_state(t, W, "lion_m")->name, "W:lion_m");
+    }
+}
+END_TEST
+
+START_TEST(the_first_step_of_rmsprop_is_10_lr)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        ck_assert(pull(t, b, (double[]){1000, -1, 0}) && rmsprop(t));
+        const double moved[] = {start_b[0] - 1, start_b[1] + 1, start_b[2]};
+        assert_values(b, moved, 1e-6);
+        ck_assert(at_find_state(t, b, "rmsprop_v") && !at_find_state(t, b, "rmsprop_m"));
+    }
 }
 END_TEST
 
@@ -155,6 +213,10 @@ START_TEST(weight_decay_can_spare_what_is_no_matrix)
         ck_assert(pull(t, W, none) && pull(t, b, none));
         ck_assert(at_adamw(t, 0.1, (at_adamw_args){.weight_decay = 0.5, .decay_matrices = true}));
         assert_values(W, shorter, close_to(t));
+        assert_values(b, start_b, close_to(t));
+        ck_assert(pull(t, W, none) && pull(t, b, none));
+        ck_assert(at_lion(t, 0.1, (at_lion_args){.weight_decay = 0.5, .decay_matrices = true}));
+        assert_close(at_get(W, 0, 0), shorter[0] * (1 - 0.1 * 0.5), close_to(t));
         assert_values(b, start_b, close_to(t));
     }
 }
@@ -268,13 +330,18 @@ START_TEST(what_was_recorded_before_a_step_cannot_run_backward_after_it)
 }
 END_TEST
 
+static bool slow_rmsprop(at_tape *t)
+{
+    return at_rmsprop(t, 0.05, (at_rmsprop_args){.eps = 1});
+}
+
 START_TEST(they_all_find_the_minimum_of_a_bowl)
 {
-    stepper *all[] = {sgd, momentum, adam};
+    stepper *all[] = {sgd, momentum, adam, slow_rmsprop};
+    static const char *const name[] = {"sgd", "mom", "adam", "rmsprop"};
     for (at_tape *t = NULL; next_tape(&t);)
-        for (int k = 0; k < 3; k++) {
-            at_tensor *x = at_param(t, (const char *[]){"sgd", "mom", "adam"}[k], at_shape_of(3),
-                                    at_values(start_b));
+        for (int k = 0; k < 4; k++) {
+            at_tensor *x = at_param(t, name[k], at_shape_of(3), at_values(start_b));
             at_tensor *bottom = at_const(t, at_shape_of(3), (double[]){1, 2, 3});
             at_mark step = at_mark_here(t);
             for (int i = 0; i < 400; i++) {
@@ -378,15 +445,15 @@ static void make_many(at_tape *t, at_tape *like)
     }
 }
 
-START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
+static void check_bits_with_threads(stepper *move)
 {
     at_tape *t = at_open(ATTIC_F32, 1), *u = at_open(ATTIC_F32, 1);
     make_many(t, NULL), make_many(u, t);
     at_threads(1);
     double norm = at_clip_grad_norm(t, 0.5);
-    ck_assert(adamw(t));
+    ck_assert(at_clip_grad_value(t, 1e-3) && move(t));
     at_threads(3);
-    ck_assert(norm == at_clip_grad_norm(u, 0.5) && adamw(u));
+    ck_assert(norm == at_clip_grad_norm(u, 0.5) && at_clip_grad_value(u, 1e-3) && move(u));
     at_threads(0);
     for (int i = 0; i < 50; i++) {
         at_tensor *x = at_param_at(t, i), *y = at_param_at(u, i);
@@ -394,6 +461,13 @@ START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
         ck_assert_ptr_null(x->grad);
     }
     at_close(t), at_close(u);
+}
+
+START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
+{
+    check_bits_with_threads(adamw);
+    check_bits_with_threads(rmsprop_momentum);
+    check_bits_with_threads(lion_decay);
 }
 END_TEST
 
@@ -607,6 +681,29 @@ START_TEST(a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled)
 }
 END_TEST
 
+START_TEST(elements_beyond_max_are_brought_to_it_and_the_others_left_alone)
+{
+    const double inf = (double)INFINITY, nan_ = (double)NAN;
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        ck_assert(pull(t, W, (double[]){3, -0.25, inf, -inf, nan_, 0.5}));
+        ck_assert(pull(t, b, (double[]){0, -4, 0.125}));
+        ck_assert(at_clip_grad_value(t, inf));
+        assert_grads(W, ((double[]){3, -0.25, inf, -inf, nan_, 0.5}), 0);
+        ck_assert(at_clip_grad_value(t, 0.5));
+        assert_grads(W, ((double[]){0.5, -0.25, 0.5, -0.5, nan_, 0.5}), 0);
+        assert_grads(b, ((double[]){0, -0.5, 0.125}), 0);
+        ck_assert(!at_clip_grad_value(t, 0));
+        assert_error(t, "clip_grad_value: max is 0 but must be > 0");
+        at_clear_error(t);
+        ck_assert(!at_clip_grad_value(t, nan_));
+        assert_error(t, "clip_grad_value: max is nan but must be > 0");
+    }
+}
+END_TEST
+
+enum { STEPPERS = 8 };
+
 static bool steps(at_tape *t, int how)
 {
     switch (how) {
@@ -614,14 +711,18 @@ static bool steps(at_tape *t, int how)
     case 1: return at_sgd_with(t, 1, (at_sgd_args){.momentum = 0.9, .only = "W"});
     case 2: return at_adam(t, 1, (at_adamw_args){0});
     case 3: return at_adamw(t, 1, (at_adamw_args){.except = "W"});
+    case 4: return at_rmsprop(t, 1, (at_rmsprop_args){0});
+    case 5: return at_lion(t, 1, (at_lion_args){0});
+    case 6: return at_clip_grad_value(t, 1);
     default: return !isnan(at_clip_grad_norm(t, 1));
     }
 }
 
 START_TEST(a_step_or_a_norm_without_any_gradient_is_an_error)
 {
-    static const char *const op[] = {"sgd", "sgd", "adam", "adamw", "clip_grad_norm"};
-    for (int how = 0; how < 5; how++) {
+    static const char *const op[] = {
+        "sgd", "sgd", "adam", "adamw", "rmsprop", "lion", "clip_grad_value", "clip_grad_norm"};
+    for (int how = 0; how < STEPPERS; how++) {
         char text[160];
         at_tape *t = at_open(ATTIC_F32, 1);
         make_parameters(t);
@@ -639,7 +740,7 @@ END_TEST
 
 START_TEST(gradients_that_were_used_or_dropped_since_the_rewind_make_a_step_legal)
 {
-    for (int how = 0; how < 5; how++) {
+    for (int how = 0; how < STEPPERS; how++) {
         at_tape *t = at_open(ATTIC_F32, 1);
         make_parameters(t);
         at_mark mark = at_mark_here(t);
@@ -679,6 +780,43 @@ static void refuses_adam(double lr, at_adamw_args args, const char *text)
     assert_error(t, text);
     at_close(t);
 }
+
+static void refuses_rmsprop(double lr, at_rmsprop_args args, const char *text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    ck_assert(!at_rmsprop(t, lr, args));
+    assert_error(t, text);
+    at_close(t);
+}
+
+static void refuses_lion(double lr, at_lion_args args, const char *text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    ck_assert(!at_lion(t, lr, args));
+    assert_error(t, text);
+    at_close(t);
+}
+
+START_TEST(wrong_arguments_of_rmsprop_and_of_lion_are_named)
+{
+    refuses_rmsprop(-1, (at_rmsprop_args){0}, "rmsprop: lr is -1 but must be >= 0");
+    refuses_rmsprop(1, (at_rmsprop_args){.alpha = 1}, "rmsprop: alpha is 1 but must be in 0 .. 1");
+    refuses_rmsprop(1, (at_rmsprop_args){.momentum = -1},
+                    "rmsprop: momentum is -1 but must be >= 0");
+    refuses_rmsprop(1, (at_rmsprop_args){.eps = -1}, "rmsprop: eps is -1 but must be > 0");
+    refuses_rmsprop(1, (at_rmsprop_args){.weight_decay = -1},
+                    "rmsprop: weight_decay is -1 but must be >= 0");
+    refuses_rmsprop(1, (at_rmsprop_args){.only = "w"}, "rmsprop: no parameter is named like \"w\"");
+    refuses_lion((double)NAN, (at_lion_args){0}, "lion: lr is nan but must be >= 0");
+    refuses_lion(1, (at_lion_args){.beta1 = 1}, "lion: beta1 is 1 but must be in 0 .. 1");
+    refuses_lion(1, (at_lion_args){.beta2 = -1}, "lion: beta2 is -1 but must be in 0 .. 1");
+    refuses_lion(1, (at_lion_args){.weight_decay = -1},
+                 "lion: weight_decay is -1 but must be >= 0");
+    refuses_lion(1, (at_lion_args){.only = "w"}, "lion: no parameter is named like \"w\"");
+}
+END_TEST
 
 /* ------------------------------------------------------------------ averages ------------------- */
 
@@ -854,6 +992,9 @@ END_TEST
 
 SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       seven_steps_of_adam_equal_the_golden_numbers,
+      seven_steps_of_rmsprop_and_of_lion_equal_the_golden_numbers, a_step_of_lion_is_lr_0_or_NaN,
+      the_first_step_of_rmsprop_is_10_lr, wrong_arguments_of_rmsprop_and_of_lion_are_named,
+      elements_beyond_max_are_brought_to_it_and_the_others_left_alone,
       the_first_step_of_adam_is_lr_whatever_the_gradient,
       a_learning_rate_of_0_moves_no_parameter_but_is_a_step,
       a_parameter_without_gradient_stays_as_it_is, weight_decay_can_spare_what_is_no_matrix,

@@ -1,4 +1,4 @@
-/* test_gather.c -- elements picked along an axis, by their indices or by their size. */
+/* test_gather.c -- elements picked along an axis, by their indices or by their size, and added back. */
 #include "tensors.h"
 
 #include <math.h>
@@ -79,6 +79,120 @@ START_TEST(sizes_of_0_are_legal)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ scatter_add ---------------- */
+
+START_TEST(every_element_is_added_where_its_index_says)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(2, 3), D(1, 2, 3, 4, 5, 6));
+        at_tensor *src = at_variable(t, at_shape_of(2, 2), D(10, 20, 30, 40));
+        at_tensor *index = at_ints(t, at_shape_of(2, 2), I(2, 0, 1, 1));
+        at_tensor *y = at_scatter_add(t, x, index, src, 1);
+        assert_values(y, D(21, 2, 13, 4, 75, 6), 0);
+        ck_assert(pull(t, y, D(1, 2, 3, 4, 5, 6)));
+        assert_grads(x, D(1, 2, 3, 4, 5, 6), 0);
+        assert_grads(src, D(3, 1, 5, 5), 0);
+        at_tensor *row = at_slice(t, src, 0, 0, 1);
+        y = at_scatter_add(
+            t, x, at_ints(t, at_shape_of(1, 3), I(1, 0, 1)),
+            at_concat(t, (at_tensor *[]){row, at_const(t, at_shape_of(1, 1), NULL)}, 2, 1), -2);
+        assert_values(y, D(1, 22, 3, 14, 5, 6), 0);
+        ck_assert(pull(t, y, D(1, 1, 1, 7, 1, 1))); /* added to what was there */
+        assert_grads(x, D(2, 3, 4, 11, 6, 7), 0);
+        assert_grads(src, D(10, 2, 5, 5), 0);
+    }
+}
+END_TEST
+
+/* <scatter_add(0, src), v> = <src, gather(v)>, and each gives the gradient of the other. */
+START_TEST(it_is_the_transpose_of_gather)
+{
+    const at_shape s = at_shape_of(7, 5, 6);
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int a = 0; a < 3; a++) {
+            at_shape of = s;
+            of.dim[a] = 9;
+            at_tensor *v = variable_like(t, at_random(t, s, at_normal(1)));
+            at_tensor *src = variable_like(t, at_random(t, of, at_normal(1)));
+            at_tensor *index = at_ints(t, of, NULL);
+            for (int i = 0; i < at_count(of); i++) ((int32_t *)index->data)[i] = i * 7 % s.dim[a];
+            at_tensor *zero = at_const(t, s, NULL), *y = at_scatter_add(t, zero, index, src, a);
+            at_tensor *picked = at_gather(t, v, index, a);
+            const double left = at_item(at_sum(t, at_mul(t, y, v)));
+            assert_close(left, at_item(at_sum(t, at_mul(t, src, picked))), 40 * close_to(t));
+            ck_assert(at_backward_from(t, y, at_detach(t, v)));
+            ck_assert(at_backward_from(t, picked, at_detach(t, src)));
+            ck_assert_mem_eq(src->grad, picked->data, at_bytes(src));
+            ck_assert_mem_eq(v->grad, y->data, at_bytes(v));
+        }
+}
+END_TEST
+
+START_TEST(a_tensor_may_be_added_to_itself)
+{
+    for (int reuse = 0; reuse < 2; reuse++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            at_reuse_memory(t, reuse);
+            at_tensor *x = at_variable(t, at_shape_of(3), D(1, 2, 3)), *z = at_scale(t, x, 2);
+            at_tensor *y = at_scatter_add(t, z, at_ints(t, at_shape_of(3), I(2, 2, 0)), z, 0);
+            assert_values(y, D(8, 4, 12), 0);
+            ck_assert(pull(t, at_scale(t, y, 1), D(1, 10, 100)));
+            assert_grads(x, D(202, 220, 202), 0); /* 2 dy_j + 2 dy_(index_j) */
+        }
+}
+END_TEST
+
+START_TEST(a_line_with_an_index_that_is_none_is_nan)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2, 2), D(1, 2, 3, 4));
+    at_tensor *src = at_variable(t, at_shape_of(2, 3), D(1, 2, 3, 4, 5, 6));
+    at_tensor *index = at_ints(t, at_shape_of(2, 3), I(0, 1, 1, 1, 0, 0));
+    at_tensor *y = at_scatter_add(t, x, index, src, 1);
+    at_set(index, 2, 1, 0);
+    at_set(index, -1, 1, 1);
+    ck_assert(at_replay(t));
+    assert_values(y, D(2, 7, nan_, nan_), 0);
+    ck_assert(pull(t, y, D(1, 10, 100, 1000)));
+    assert_grads(x, D(1, 10, 100, 1000), 0);
+    assert_grads(src, D(1, 10, 10, 0, 0, 100), 0);
+    at_set(index, 0, 1, 0);
+    at_set(index, 0, 1, 1);
+    ck_assert(at_replay(t)); /* and well again */
+    assert_values(y, D(2, 7, 18, 4), 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_nan_that_is_added_stays_where_its_index_says)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(3), D(1, 2, 3));
+    at_tensor *src = at_const(t, at_shape_of(2), D(nan_, inf));
+    at_tensor *y = at_scatter_add(t, x, at_ints(t, at_shape_of(2), I(0, 2)), src, 0);
+    assert_values(y, D(nan_, 2, inf), 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(nothing_may_be_added_and_to_nothing)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2, 3), D(1, 2, 3, 4, 5, 6));
+    at_tensor *none = at_variable(t, at_shape_of(2, 0), NULL);
+    at_tensor *y = at_scatter_add(t, x, at_ints(t, at_shape_of(2, 0), NULL), none, 1);
+    assert_values(y, D(1, 2, 3, 4, 5, 6), 0);
+    ck_assert(pull(t, y, D(1, 2, 3, 4, 5, 6)));
+    assert_grads(x, D(1, 2, 3, 4, 5, 6), 0);
+    at_tensor *huge = at_variable(t, at_shape_of(1 << 30, 1 << 30, 0), NULL);
+    at_tensor *index = at_ints(t, at_shape_of(5, 1 << 30, 0), NULL);
+    at_tensor *src = at_variable(t, at_shape_of(5, 1 << 30, 0), NULL);
+    ck_assert(pull(t, at_scatter_add(t, huge, index, src, 0), NULL));
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    at_close(t);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ topk ----------------------- */
 
 START_TEST(the_largest_come_in_order_of_equals_the_first)
@@ -155,6 +269,7 @@ START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
             at_tensor *x = variable_like(t, v), *index;
             y[k] = at_topk(t, x, 20, 1, &index);
             y[k] = at_add(t, y[k], at_gather(t, at_cumsum(t, x, 1), index, 1));
+            y[k] = at_scatter_add(t, at_square(t, x), index, y[k], 1);
             ck_assert(at_backward(t, at_sum(t, at_square(t, y[k]))));
             dx[k] = at_grad_copy(t, x);
         }
@@ -183,6 +298,22 @@ START_TEST(wrong_arguments_are_named)
     at_gather(t, x, x, 2);
     assert_error(t, "gather: index [2,3] has dtype f32 but must be i32");
     at_clear_error(t);
+    at_scatter_add(t, x, at_ints(t, at_shape_of(2, 2), I(0, 1, 2, 3)), x, 1);
+    assert_error(t, "scatter_add: index is 3 at [1,1] but x is [2,3]: axis 1 has size 3");
+    at_clear_error(t);
+    at_scatter_add(t, x, at_ints(t, at_shape_of(3, 3), NULL), x, 1);
+    assert_error(t,
+                 "scatter_add: x is [2,3] but index is [3,3]: they may differ along axis 1 alone");
+    at_clear_error(t);
+    at_scatter_add(t, x, at_ints(t, at_shape_of(2, 2), NULL), x, 1);
+    assert_error(t, "scatter_add: src is [2,3] but index is [2,2]: each element needs an index");
+    at_clear_error(t);
+    at_scatter_add(t, x, at_ints(t, at_shape_of(2, 2), NULL), NULL, 1);
+    assert_error(t, "scatter_add: src is NULL");
+    at_clear_error(t);
+    at_scatter_add(t, x, at_ints(t, at_shape_of(2, 2), NULL), x, -3);
+    assert_error(t, "scatter_add: there is no axis -3 in x [2,3]");
+    at_clear_error(t);
     ck_assert_ptr_null(at_topk(t, x, 4, 1, &index));
     assert_error(t, "topk: k is 4 but x is [2,3]: axis 1 has size 3");
     ck_assert_ptr_null(index);
@@ -198,6 +329,9 @@ END_TEST
 
 SUITE(ops_gather, every_index_fetches_an_element_and_returns_its_gradient,
       every_axis_follows_the_definition, indices_written_later_are_not_believed,
-      sizes_of_0_are_legal, the_largest_come_in_order_of_equals_the_first,
+      sizes_of_0_are_legal, every_element_is_added_where_its_index_says,
+      it_is_the_transpose_of_gather, a_tensor_may_be_added_to_itself,
+      a_line_with_an_index_that_is_none_is_nan, a_nan_that_is_added_stays_where_its_index_says,
+      nothing_may_be_added_and_to_nothing, the_largest_come_in_order_of_equals_the_first,
       every_row_follows_the_definition, a_replay_finds_the_largest_anew,
       the_bits_do_not_depend_on_the_number_of_threads, wrong_arguments_are_named)

@@ -221,7 +221,7 @@ START_TEST(wrong_arguments_are_named)
     assert_error(t, "layer_norm: eps is 1e+50, but must be a finite f32");
     at_clear_error(t);
     at_layer_norm(t, at_const(t, at_shape_of(), NULL), NULL, NULL, 1e-5);
-    assert_error(t, "layer_norm: x is []; it needs an axis to take the mean of");
+    assert_error(t, "layer_norm: x is []; it needs an axis");
     at_clear_error(t);
     at_layer_norm(t, x, at_ints(t, at_shape_of(3), NULL), NULL, 1e-5);
     assert_error(t, "layer_norm: gamma [3] has dtype i32 but must be f32");

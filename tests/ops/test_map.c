@@ -107,6 +107,40 @@ START_TEST(three_operands_broadcast_too)
 }
 END_TEST
 
+/* y = i + x, of ids i, on a tape of f64 */
+static void ids_plus_x(const at_chunk *k, void *values)
+{
+    const int32_t *id = k->in[0];
+    const double *x = k->in[1];
+    for (int i = 0; i < k->n; i++) ((double *)values)[i] = id[i] + x[i];
+}
+
+static void ids_plus_forward(at_node *n)
+{
+    at_map(n, ids_plus_x);
+}
+
+START_TEST(ints_are_read_wherever_they_are)
+{
+    enum {
+        ROWS = 40,
+        N = 3
+    }; /* short rows, so that columns are read: ids N apart, or one of them */
+    static const at_op op = {.name = "ids_plus", .forward = {NULL, ids_plus_forward, NULL}};
+    at_tape *t = at_open(ATTIC_F64, 1);
+    int32_t id[ROWS * N];
+    for (int i = 0; i < ROWS * N; i++) id[i] = 7 * i;
+    at_tensor *x = at_random(t, at_shape_of(ROWS, 1), at_uniform(1));
+    for (int rows = 1; rows <= ROWS; rows += ROWS - 1) {
+        at_tensor *ids = at_ints(t, at_shape_of(rows, N), id);
+        at_tensor *y = at_record(t, &op, AT_IN(ids, x), at_shape_of(ROWS, N), NULL, 0);
+        for (int i = 0; i < ROWS * N; i++)
+            ck_assert(at_element(y, i) == id[i % (rows * N)] + at_element(x, i / N));
+    }
+    at_close(t);
+}
+END_TEST
+
 /* The sum of nothing is 0, and it is written. */
 START_TEST(an_operand_repeated_no_times_gets_gradients_of_0)
 {
@@ -201,7 +235,7 @@ START_TEST(the_clash_of_two_shapes_is_the_last_pair_that_differs)
 END_TEST
 
 SUITE(ops_map, every_pattern_of_repeating_equals_counting_by_hand, three_operands_broadcast_too,
-      an_operand_repeated_no_times_gets_gradients_of_0,
+      ints_are_read_wherever_they_are, an_operand_repeated_no_times_gets_gradients_of_0,
       every_use_of_a_repeated_operand_adds_its_sum, a_sum_over_many_rows_loses_no_digits_in_f32,
       the_bits_do_not_depend_on_the_number_of_threads,
       recycled_gradients_are_overwritten_not_added_to,

@@ -166,7 +166,7 @@ START_TEST(wrong_arguments_are_named)
     assert_error(t, "rms_norm: 1 / eps is 1e+50, but must be a finite f32");
     at_clear_error(t);
     at_rms_norm(t, at_const(t, at_shape_of(), NULL), NULL, 1e-5);
-    assert_error(t, "rms_norm: x is []; it needs an axis to take the mean of");
+    assert_error(t, "rms_norm: x is []; it needs an axis");
     at_close(t);
 }
 END_TEST

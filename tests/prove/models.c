@@ -49,6 +49,12 @@ static at_tensor *case_ffn(at_tape *t, at_tensor **in, void *ctx)
     return at_ffn_apply(t, &f, in[0]);
 }
 
+static at_tensor *case_mlp(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_mlp m = at_mlp_make(t, (int[]){3, 4, 5, 2}, 4, *(const at_activation *)ctx);
+    return at_mlp_apply(t, &m, in[0]);
+}
+
 /* ------------------------------------------------------------------ attention ------------------ */
 
 /* The numbers 0 .. below - 1 in some order, again and again */
@@ -114,6 +120,12 @@ static at_tensor *case_block(at_tape *t, at_tensor **in, void *ctx)
     at_cache kept = at_cache_of(t, &b.cross, m);
     args.cross_cache = &kept;
     return at_block_apply(t, &b, in[0], NULL, args);
+}
+
+static at_tensor *case_blocks(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_blocks b = at_blocks_make(t, *(const at_block_config *)ctx, 2);
+    return at_blocks_apply(t, &b, in[0], in[1], (at_block_args){.attention.causal = true});
 }
 
 /* The encoder reads m, and the decoder what the encoder made of it. */
@@ -233,8 +245,11 @@ const at_case at_cases_models[] = {
     FFN("relu", .act = ATTIC_RELU, .hidden = 5, .bias = true),
     FFN("relu2", .act = ATTIC_RELU2, .hidden = 5, .bias = true),
     FFN("silu", .act = ATTIC_SILU, .hidden = 5, .bias = true),
+    FFN("tanh", .act = ATTIC_TANH, .hidden = 5, .bias = true),
     FFN("SwiGLU", .act = ATTIC_SWIGLU, .hidden = 5, .bias = true),
     FFN("SwiGLU, no bias, hidden as usual", .act = ATTIC_SWIGLU),
+    ROW("mlp", "[2,3]", case_mlp, .ctx = &(at_activation){ATTIC_TANH}, .note = "tanh"),
+    ROW("mlp", "[2,3]", case_mlp, .ctx = &(at_activation){ATTIC_RELU}, .note = "relu"),
 
     ATTENTION("no bias", .layer.bias = false),
     ATTENTION("bias", .layer.bias = true),
@@ -300,6 +315,8 @@ const at_case at_cases_models[] = {
                 .block.qk_norm = true, .block.gate = true, .block.sinks = true, .block.window = 2,
                 .block.dropout = 0.3, .causal = true),
     CROSS_BLOCK("memory in a cache", .cached = true, .causal = true),
+    ROW("blocks", "[1,3,4] [1,2,4]", case_blocks, .note = "two, memory",
+        .ctx = &(at_block_config){.dim = 4, .heads = 2, .hidden = 5, .cross = true}),
     ROW("encoder_decoder", "[2,5,12] [2,7,12]", case_encoder_decoder,
         .ctx = &(at_block_config){.dim = 12, .heads = 3, .hidden = 10}),
 

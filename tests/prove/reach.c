@@ -94,6 +94,52 @@ static at_tensor *case_adam(at_tape *t, at_tensor **in, void *decoupled)
     return times_difference(t, in[0], W, w);
 }
 
+static at_tensor *case_rmsprop(at_tape *t, at_tensor **in, void *args)
+{
+    at_rmsprop_args a = *(at_rmsprop_args *)args;
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *dw = copy_of(t, in[2]);
+    at_tensor *m = at_const(t, w->shape, NULL), *v = at_const(t, w->shape, NULL);
+    for (int k = 0; k < STEPS; k++) {
+        give_gradient(t, W, in[2]);
+        at_rmsprop(t, lr, a);
+        at_tensor *g = at_add(t, dw, at_scale(t, w, a.weight_decay));
+        v = at_add(t, at_scale(t, v, a.alpha), at_scale(t, at_mul(t, g, g), 1 - a.alpha));
+        at_tensor *step = at_div(t, g, at_add_scalar(t, at_sqrt(t, v), a.eps));
+        m = at_add(t, at_scale(t, m, a.momentum), step);
+        w = at_sub(t, w, at_scale(t, m, lr));
+    }
+    return times_difference(t, in[0], W, w);
+}
+
+/* The sign of u is u / |u|, or 0 if there are no gradients but 0. */
+static at_tensor *case_lion(at_tape *t, at_tensor **in, void *zero)
+{
+    const at_lion_args a = {.beta1 = 0.5, .beta2 = 0.75, .weight_decay = lambda};
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *m = at_const(t, w->shape, NULL);
+    at_tensor *dw = *(bool *)zero ? m : copy_of(t, in[2]);
+    for (int k = 0; k < STEPS; k++) {
+        give_gradient(t, W, dw);
+        at_lion(t, lr, a);
+        at_tensor *u = at_add(t, at_scale(t, m, a.beta1), at_scale(t, dw, 1 - a.beta1));
+        at_tensor *sign = *(bool *)zero ? u : at_div(t, u, at_abs(t, u));
+        w = at_sub(t, at_scale(t, w, 1 - lr * lambda), at_scale(t, sign, lr));
+        m = at_add(t, at_scale(t, m, a.beta2), at_scale(t, dw, 1 - a.beta2));
+    }
+    return times_difference(t, in[0], W, w);
+}
+
+/* A step along a gradient whose elements are cut to 0.5 */
+static at_tensor *case_clip_value(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W);
+    give_gradient(t, W, in[2]);
+    at_clip_grad_value(t, 0.5);
+    at_sgd(t, lr);
+    at_tensor *step = at_clamp(t, at_detach(t, in[2]), -0.5, 0.5);
+    return times_difference(t, in[0], W, at_sub(t, w, at_scale(t, step, lr)));
+}
+
 /* |U|, and the polynomial of Newton and Schulz, by ops. */
 static at_tensor *nearly_orthogonal(at_tape *t, at_tensor *U, int steps)
 {
@@ -159,6 +205,13 @@ const at_case at_cases_zero[] = {
     STEP("sgd", case_sgd, (&(at_sgd_args){.momentum = 0.9, .nesterov = true}), "nesterov"),
     STEP("adamw", case_adam, &(bool){true}, "two steps"),
     STEP("adam", case_adam, &(bool){false}, "two steps"),
+    STEP("rmsprop", case_rmsprop, (&(at_rmsprop_args){.alpha = 0.75, .eps = 0.01}), "two steps"),
+    STEP("rmsprop", case_rmsprop,
+         (&(at_rmsprop_args){.alpha = 0.75, .eps = 0.01, .momentum = 0.5, .weight_decay = 0.2}),
+         "momentum"),
+    STEP("lion", case_lion, &(bool){false}, "two steps"),
+    STEP("lion", case_lion, &(bool){true}, "a gradient of 0"),
+    STEP("clip_grad_value", case_clip_value, NULL, "and a step"),
     ROW("muon", "[3,2] [3,2] [3,2]", case_muon,
         .ctx = (&(at_muon_args){.momentum = 0.5, .steps = 1}), .note = "tall"),
     ROW("muon", "[2,2] [2,2] [2,2]", case_muon,

@@ -118,3 +118,20 @@ const char *little_log(const char *name)
     *to = 0;
     return log;
 }
+
+const char *little_json_log(const char *name)
+{
+    static const char *const measured[] = {",\"seconds\":", ",\"per_second\":"};
+    static char log[1 << 16];
+    const char *p = little_text(name);
+    char *to = log;
+    while (p && *p) {
+        const char *from = p;
+        for (int i = 0; i < 2; i++)
+            if (strncmp(p, measured[i], strlen(measured[i])) == 0)
+                p += strlen(measured[i]) + strcspn(p + strlen(measured[i]), ",}\n");
+        if (p == from) *to++ = *p++;
+    }
+    *to = 0;
+    return p ? log : NULL;
+}

@@ -22,5 +22,7 @@ const char *little_path(const char *name);
 const char *little_text(const char *name);
 /* The log without what differs from run to run: its columns seconds and per_second. */
 const char *little_log(const char *name);
+/* The same of log.jsonl. */
+const char *little_json_log(const char *name);
 
 #endif

@@ -8,13 +8,14 @@ static bool make_all(at_tape *t, char *text, const char *ids)
     at_data *d[] = {
         at_data_text(t, (at_data_args){.paths = &text, .n = 1, .held = 0.5}),
         at_data_text(t, (at_data_args){.paths = &text, .n = 1, .chars = true}),
+        at_data_text(t, (at_data_args){.paths = &text, .n = 1, .bpe = 260}),
         at_data_file(t, ids, (at_data_args){.vocab = 256, .id_bytes = 1}),
         at_data_sequences(t, (int32_t[]){1, 2, 3}, length, 2, (at_data_args){.vocab = 9}),
         at_data_arrays(t, at_const(t, at_shape_of(3, 2), NULL), at_const(t, at_shape_of(3), NULL),
                        (at_data_args){0}),
         at_data_arrays(t, at_const(t, at_shape_of(3, 2), NULL), at_ints(t, at_shape_of(3), NULL),
                        (at_data_args){.vocab = 2, .held = 0.4})};
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         at_batch b = at_data_batch(t, d[i], (at_batch_args){.rows = 2, .length = 2});
         if (at_ok(t)) ck_assert(b.ids && b.target);
     }

@@ -206,8 +206,7 @@ START_TEST(what_is_generated_is_what_the_whole_text_would_give)
         const int32_t *ids = at_encode(t, k, text, -1, &count);
         at_tensor *logits =
             at_model_logits(t, m, at_ints(t, at_shape_of(1, n), ids), (at_model_args){0});
-        int length, id = at_sample(logits, (n - 1) * at_vocab(d), at_vocab(d), (at_sample_args){0},
-                                   (at_stream){0, 0}, 0);
+        int length, id = at_sample_row(logits, -1, (at_sample_args){0}, (at_stream){0, 0}, 0);
         text[n] = *at_token_bytes(k, id, &length);
     }
     ck_assert_str_eq(generated(t, m, d, greedily("on", CONTEXT - 1)), text);
@@ -340,7 +339,7 @@ START_TEST(what_cannot_be_generated_is_named)
         {{.prompt = "one", .n = -1}, "generate: -1 ids behind a prompt of 3"},
         {{.prompt = "one", .n = 3, .temperature = -1},
          "sample: temperature is -1, but must be finite and >= 0"},
-        {{.prompt = "one", .n = 3, .n_stop = 2}, "generate: stop is NULL, but n_stop is 2"},
+        {{.prompt = "one", .n = 3, .n_stop = 2}, "writer: stop is NULL, but n_stop is 2"},
     };
     for (int i = 0; i < (int)(sizeof refused / sizeof *refused); i++) {
         ck_assert_int_eq(at_generate(t, m, d, refused[i].args, NULL), -1);

@@ -6,6 +6,7 @@
 
 #include "tensor/arena.h"
 #include "train/forked.h"
+#include "attic_op.h"
 #include "train/running.h"
 
 /* What the processes of a test do: each reads it, and none writes. */
@@ -288,6 +289,15 @@ static void freeze_one(at_tape *t)
 {
     at_freeze(t, (at_names){.only = "odd"});
 }
+/* It still wants a gradient, as in the other process, but its elements are nobody's. */
+static void protect_one(at_tape *t)
+{
+    static at_tensor of_nobody;
+    at_tensor *x = at_find_param(t, "never");
+    of_nobody.data = x->data;
+    at_share_data(x, &of_nobody, x->data);
+    x->wants_grad = true;
+}
 static void fail_before(at_tape *t)
 {
     at_npy_load(t, little_path("nothing"));
@@ -305,6 +315,8 @@ START_TEST(processes_that_do_not_begin_alike_are_refused_and_the_difference_is_n
          2},
         {make_another, "rank 1: run: \"a parameter\" is there in this rank alone", 2},
         {freeze_one, "run: parameter \"odd\" is frozen in 1 of 2 processes", 2},
+        {protect_one,
+         "rank 1: set: \"never\" [3] is read-only: its elements are those of a mapped file", 2},
         {fail_before, "rank 1: cannot open ", 1},
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {

@@ -36,20 +36,23 @@ END_TEST
 START_TEST(without_a_folder_nothing_can_be_saved_logged_or_removed)
 {
     begin_test();
-    const at_run_args wrong[] = {{.save_every = 1}, {.log_every = 2}, {.fresh = true}, {0}};
-    for (int i = 0; i < 4; i++) {
+    const at_run_args wrong[] = {
+        {.save_every = 1}, {.log_every = 2}, {.json_log = true}, {.fresh = true}, {0}};
+    for (int i = 0; i < 5; i++) {
         at_tape *t = little_tape(ATTIC_F32, 7);
         at_run_args args = wrong[i];
         args.steps = STEPS, args.out = said;
-        at_run *r = at_run_open(t, i < 3 ? NULL : "", args);
+        at_run *r = at_run_open(t, i < 4 ? NULL : "", args);
         ck_assert(!at_run_next(r));
         ck_assert_int_eq(at_run_close(r), 2);
         at_close(t);
     }
     assert_said(
-        "run: save_every is 1, log_every 1, fresh 0, but without a folder there is nothing");
-    assert_said("run: save_every is 0, log_every 2, fresh 0");
-    assert_said("run: save_every is 0, log_every 1, fresh 1");
+        "run: save_every is 1, log_every 1, json_log 0, fresh 0, but without a folder there "
+        "is nothing");
+    assert_said("run: save_every is 0, log_every 2, json_log 0, fresh 0");
+    assert_said("run: save_every is 0, log_every 1, json_log 1, fresh 0");
+    assert_said("run: save_every is 0, log_every 1, json_log 0, fresh 1");
     assert_said("run: the name of the folder is empty");
     end_test();
 }

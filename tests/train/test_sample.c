@@ -132,6 +132,36 @@ START_TEST(there_must_be_as_many_logits_as_are_drawn_from)
 }
 END_TEST
 
+START_TEST(a_row_is_counted_from_either_end)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const double values[] = {0, 1, 2, 9, 3, 4, 5, 7, 6, 5, 8, 3}; /* the largest: 2 0 1 1 */
+    at_tensor *x = at_const(t, at_shape_of(2, 2, 3), values);
+    const int largest[] = {2, 0, 1, 1};
+    for (int row = 0; row < 4; row++) {
+        const at_sample_args first = {.temperature = 0};
+        ck_assert_int_eq(at_sample_row(x, row, first, (at_stream){0}, 0), largest[row]);
+        ck_assert_int_eq(at_sample_row(x, row - 4, first, (at_stream){0}, 0), largest[row]);
+        for (uint64_t i = 0; i < 20; i++)
+            ck_assert_int_eq(at_sample_row(x, row, plainly, (at_stream){1, 2}, i),
+                             at_sample(x, 3 * row, 3, plainly, (at_stream){1, 2}, i));
+    }
+    const ptrdiff_t none[] = {4, -5, PTRDIFF_MAX, PTRDIFF_MIN};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(at_sample_row(x, none[i], plainly, (at_stream){0}, 0), -1);
+        ck_assert(strstr(at_error(t), "sample: logits is [2,2,3], which has no row ") ==
+                  at_error(t));
+        at_clear_error(t);
+    }
+    ck_assert_int_eq(
+        at_sample_row(at_const(t, at_shape_of(0, 3), NULL), -1, plainly, (at_stream){0}, 0), -1);
+    assert_error(t, "sample: logits is [0,3], which has no row -1");
+    ck_assert_int_eq(at_sample_row(x, 0, plainly, (at_stream){0}, 0), -1); /* after an error */
+    ck_assert_int_eq(at_sample_row(NULL, 0, plainly, (at_stream){0}, 0), -1);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(after_an_error_nothing_is_drawn)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -160,4 +190,5 @@ SUITE(train_sample, temperature_0_takes_the_most_likely, temperature_1_draws_by_
       top_k_drops_the_unlikely_and_keeps_the_odds_of_the_rest, top_p_keeps_the_fewest_that_reach_p,
       equal_logits_are_all_reachable, logits_without_a_distribution_are_refused,
       options_that_make_no_sense_are_refused, there_must_be_as_many_logits_as_are_drawn_from,
-      after_an_error_nothing_is_drawn, logits_that_a_backward_reused_are_refused)
+      a_row_is_counted_from_either_end, after_an_error_nothing_is_drawn,
+      logits_that_a_backward_reused_are_refused)
