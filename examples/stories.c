@@ -49,8 +49,7 @@ static const char *const wishes[] = {
     "{A} had always wanted a {t}. One day {s} mother gave {m} one."};
 static const char *const troubles[] = {
     "But in the night the wind came and carried the {t} away.",
-    "But one day {A} could not find the {t} any more. {x} looked under the bed and behind the "
-    "door.",
+    "But one day {A} could not find the {t}. {x} looked under the bed and behind the door.",
     "But when {h} crossed the water, the {t} fell in and was gone.",
     "Then a big crow came, took the {t} and flew off with it.",
     "But {h} fell asleep by {p}, and when {h} woke up, the {t} was gone."};
@@ -77,8 +76,7 @@ static const char *const finds[] = {
     "And there it was! The {t} lay in the grass near {p}.",
     "At last {B} saw something shine. It was the {t}! {H'} gave it back to {A}.",
     "\"Look, {A}!\" cried {B}. Under a leaf was the {t}.",
-    "They did not find the {t}. But {B} had an idea: {H} gave {A} {S} own, and it was even "
-    "better."};
+    "They did not find the {t}. But {B} gave {A} {S} own, which was even better."};
 static const char *const endings[] = {
     "{A} was so happy that {h} danced. \"Thank you, {B}!\" {h} said.",
     "{A} thanked {B}, and from that day on they were always together.",
