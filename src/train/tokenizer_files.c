@@ -220,7 +220,8 @@ static void print_token(FILE *f, const at_tokenizer *k, int32_t id, const int32_
         const int32_t c = character[k->bytes[i]];
         char utf8[4];
         if (json && (c == '"' || c == '\\')) fputc('\\', f);
-        fwrite(utf8, 1, (size_t)at_utf8_put(utf8, c), f);
+        const int n = at_utf8_put(utf8, c);
+        fwrite(utf8, 1, (size_t)n, f);
     }
 }
 
