@@ -166,7 +166,7 @@ static at_tensor *try_held_out(at_tape *t, const model *m, const at_data *d, int
     at_tensor *mean = at_const(t, at_shape_of(DIGITS, 2, S, S), NULL);
     at_mark mark = at_mark_here(t);
     for (int g = 0; g < n && at_ok(t); g++, at_rewind(t, mark)) {
-        at_tensor *weights[LAYERS];
+        at_tensor *weights[LAYERS] = {NULL};
         at_batch b = at_data_batch(
             t, d, (at_batch_args){.split = ATTIC_HELD, .rows = 1, .step = g, .spread = n});
         at_tensor *answer = at_argmax(t, classify(t, m, b.x, weights), -1, false);
