@@ -393,7 +393,7 @@ RUNS
     small="--json-log --eval-every 1 --layers 1 --dim 16 --heads 2 --steps 2 --rows 2 --context 16 README.md"
     # shellcheck disable=SC2086
     "$programs/gpt" train --out "$work/learned" --vocab 300 $small >"$work/learned.txt" 2>"$work/errors" &&
-        "$programs/gpt" train --out "$work/again" --tokenizer "$work/learned" $small >"$work/again.txt" 2>"$work/errors" &&
+        "$programs/gpt" train --out "$work/relearned" --tokenizer "$work/learned" $small >"$work/again.txt" 2>"$work/errors" &&
         same "$work/learned.txt" "$work/again.txt" &&
         grep -q 'held out  [5-6].[0-9]* nats per token, [2-5].[0-9]* per byte, after 2 steps' "$work/again.txt" &&
         grep -q '^{"step":2,"loss":.*"held_per_byte":[2-5]\.[0-9]*,' "$work/learned/log.jsonl" &&
