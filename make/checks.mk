@@ -287,8 +287,9 @@ check-all: ## everything, both compilers; takes long
 	$(sub) fuzz SECONDS=600
 	$(sub) coverage prove-coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-sandbox check-python check-export check-benches check-page FIREFOX=1
+	$(sub) graph check-readme check-examples check-sandbox check-python check-export check-pip check-benches check-page FIREFOX=1
+	$(sub) mpi-test
 	$(sub) check-site STALE=error
 .PHONY: bits check-bits gradcheck-corpus prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
-    check-long check-programs check-duals check-readme check-links check-export check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
+    check-long check-programs check-duals check-readme check-links check-export check-pip check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all
