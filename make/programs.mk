@@ -12,11 +12,11 @@ patterns: ## which patterns have the heads of the model that `make gpt` trained?
 microgpt-time: $(B)/examples/microgpt ## the time of 1000 steps of microgpt, the start of the process included
 	@sh scripts/microgpt-time.sh $<
 
-story: ## a model of 3 M parameters that tells stories, about ten minutes of two cores: docs/tasks.md
+story: ## a model of 3 M parameters that tells stories, eight minutes of two cores: docs/tasks.md
 	+@$(on_all_cores) $(B)/examples/gpt $(B)/examples/stories
 	@mkdir -p out/story && $(B)/examples/stories 30000 >out/story/stories.txt
 	@$(B)/examples/gpt train --out out/story --vocab 2048 --layers 6 --heads 6 --dim 192 --context 192 --rows 16 \
-	    --steps 1800 --lr 2e-3 --eval-every 300 $(ARGS) out/story/stories.txt
+	    --steps 1200 --lr 2e-3 --eval-every 300 $(ARGS) out/story/stories.txt
 	@sha256sum out/story/best.safetensors
 
 lora_texts = docs/attention.md $(wildcard src/attention/*.c)
