@@ -73,7 +73,7 @@ static at_tensor *linear_causal(at_tape *t, at_tensor **in, void *ctx)
 static at_tensor *quadratic(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V)
 {
     int T = Q->shape.dim[1];
-    at_tensor *future = at_keep_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
+    at_tensor *future = at_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
     at_tensor *w = at_matmul_t(t, at_elu_plus_1(t, Q), false, at_elu_plus_1(t, K), true);
     w = at_masked_fill(t, w, future, 0);
     return at_matmul(t, at_div(t, w, at_sum_over(t, w, at_axes(-1), true)), V);

@@ -166,34 +166,6 @@ at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad)
     return keep;
 }
 
-/* f(a, b), at_and or at_or, for a function of this name */
-static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b,
-                               at_tensor *(*f)(at_tape *, at_tensor *, at_tensor *))
-{
-    at_shape s;
-    AT_INPUT(t, name, a, ATTIC_BOOL);
-    AT_INPUT(t, name, b, ATTIC_BOOL);
-    AT_REQUIRE(t, at_broadcast(a->shape, b->shape, &s), "%s: a is %s but b is %s: %s", name,
-               at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
-    return f(t, a, b);
-}
-
-at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b)
-{
-    return keep_combine(t, "keep_and", a, b, at_and);
-}
-
-at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b)
-{
-    return keep_combine(t, "keep_or", a, b, at_or);
-}
-
-at_tensor *at_keep_not(at_tape *t, at_tensor *a)
-{
-    AT_INPUT(t, "keep_not", a, ATTIC_BOOL);
-    return at_not(t, a);
-}
-
 at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop)
 {
     AT_INPUT(t, "keep_from_drop", drop, ATTIC_BOOL);

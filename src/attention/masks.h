@@ -17,7 +17,7 @@
  * Combining them intersects or unites the sets of keys, by the ops at_and, at_or and at_not, which
  * a replay runs again.  A decoder over padded sentences:
  *
- *     at_keep_and(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0), at_keep_lengths(t, len, T))
+ *     at_and(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0), at_keep_lengths(t, len, T))
  *
  * (at_sdpa does causal, window and lengths by itself, faster: a mask is for all else, and for
  * looking at.)
@@ -96,13 +96,8 @@ AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N);
  * word as well.    id i32 [B,N] -> [B,1,1,N]; [N] -> [1,N] */
 AT_API at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
 
-/* What both keep; what either keeps.  Shapes broadcast: [B,1,1,N] and [T,N] give [B,1,T,N]. */
-AT_API at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b);
-AT_API at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b);
-/* What a does not keep: also the `where` of at_masked_fill, which is 1 where something is
- * filled. */
-AT_API at_tensor *at_keep_not(at_tape *t, at_tensor *a);
-/* drop: 1 = masked.  The same operation as not, said so that the polarity can't be mistaken. */
+/* drop: 1 = masked.  It is at_not, said so that the polarity can't be mistaken.  at_not of a mask is
+ * also the `where` of at_masked_fill, which is 1 where something is filled. */
 AT_API at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop);
 
 typedef struct {

@@ -114,16 +114,16 @@ START_TEST(and_or_not_are_those_of_sets)
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *a = at_bools(t, at_shape_of(4), (bool[]){0, 0, 1, 1});
     at_tensor *b = at_bools(t, at_shape_of(4), (bool[]){0, 1, 0, 1});
-    assert_grid(at_keep_and(t, a, b), "...#");
-    assert_grid(at_keep_or(t, a, b), ".###");
-    assert_grid(at_keep_not(t, a), "##..");
+    assert_grid(at_and(t, a, b), "...#");
+    assert_grid(at_or(t, a, b), ".###");
+    assert_grid(at_not(t, a), "##..");
     assert_grid(at_keep_from_drop(t, a), "##..");
     ((unsigned char *)a->data)[2] = 200; /* any byte that is not 0 is a 1 */
     ((unsigned char *)b->data)[2] = 55;
-    assert_grid(at_keep_and(t, a, b), "..##");
-    ck_assert_int_eq(((unsigned char *)at_keep_and(t, a, b)->data)[2], 1);
-    ck_assert_int_eq(((unsigned char *)at_keep_or(t, a, b)->data)[2], 1);
-    assert_grid(at_keep_not(t, a), "##..");
+    assert_grid(at_and(t, a, b), "..##");
+    ck_assert_int_eq(((unsigned char *)at_and(t, a, b)->data)[2], 1);
+    ck_assert_int_eq(((unsigned char *)at_or(t, a, b)->data)[2], 1);
+    assert_grid(at_not(t, a), "##..");
     at_close(t);
 }
 END_TEST
@@ -133,17 +133,17 @@ START_TEST(combining_broadcasts)
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *len = at_keep_lengths(t, at_ints(t, at_shape_of(2), (int32_t[]){1, 3}), 3);
     at_tensor *past = at_keep_causal(t, 3, 3, EQUAL, 0);
-    at_tensor *both = at_keep_and(t, past, len);
+    at_tensor *both = at_and(t, past, len);
     ck_assert(has_shape(both, at_shape_of(2, 1, 3, 3)));
     assert_grid(both, "#.. #.. #.. #.. ##. ###");
-    assert_grid(at_keep_or(t, len, past), "#.. ##. ### ### ### ###");
+    assert_grid(at_or(t, len, past), "#.. ##. ### ### ### ###");
     at_tensor *column = at_bools(t, at_shape_of(2, 1), (bool[]){1, 0});
     at_tensor *row = at_bools(t, at_shape_of(3), (bool[]){0, 1, 1});
-    assert_grid(at_keep_and(t, column, row), ".## ...");
-    assert_grid(at_keep_or(t, row, at_bools(t, at_shape_of(), (bool[]){1})), "###");
-    ck_assert(has_shape(at_keep_and(t, at_bools(t, at_shape_of(), NULL), row), at_shape_of(3)));
+    assert_grid(at_and(t, column, row), ".## ...");
+    assert_grid(at_or(t, row, at_bools(t, at_shape_of(), (bool[]){1})), "###");
+    ck_assert(has_shape(at_and(t, at_bools(t, at_shape_of(), NULL), row), at_shape_of(3)));
     at_tensor *scalar = at_bools(t, at_shape_of(), (bool[]){1});
-    assert_grid(at_keep_and(t, scalar, scalar), "#");
+    assert_grid(at_and(t, scalar, scalar), "#");
     at_close(t);
 }
 END_TEST
@@ -161,7 +161,7 @@ START_TEST(sizes_of_0_are_legal)
     ck_assert(has_shape(at_keep_lengths(t, none, 4), at_shape_of(0, 1, 1, 4)));
     ck_assert(has_shape(at_keep_unpadded(t, wide, 0), at_shape_of(2, 1, 1, 0)));
     at_tensor *empty = at_bools(t, at_shape_of(0, 3), NULL);
-    ck_assert(has_shape(at_keep_or(t, empty, at_keep_not(t, empty)), at_shape_of(0, 3)));
+    ck_assert(has_shape(at_or(t, empty, at_not(t, empty)), at_shape_of(0, 3)));
     ck_assert_msg(at_ok(t), "%s", at_error(t));
     at_close(t);
 }
@@ -237,7 +237,7 @@ static void assert_same_attention(at_tape *t, int keys, at_tensor *keep, at_sdpa
         attended a = attend_with(t, keys, (at_sdpa_args){.keep = keep, .path = path});
         attended b = attend_with(t, keys, options);
         ck_assert_double_le(difference(a, b), path == ATTIC_PLAIN ? 0 : 1e-15);
-        at_tensor *other = at_keep_not(t, keep);
+        at_tensor *other = at_not(t, keep);
         attended c = attend_with(t, keys, (at_sdpa_args){.keep = other, .path = path});
         ck_assert_double_gt(difference(b, c), 0.1);
     }
@@ -283,7 +283,7 @@ START_TEST(a_mask_of_lengths_is_the_option_key_len)
     a.causal = true;
     a.align = ATTIC_ALIGN_TOP_LEFT;
     at_tensor *past = at_keep_causal(t, T, S, a.align, 0);
-    assert_same_attention(t, S, at_keep_and(t, past, at_keep_lengths(t, len, S)), a);
+    assert_same_attention(t, S, at_and(t, past, at_keep_lengths(t, len, S)), a);
     at_close(t);
 }
 END_TEST
@@ -321,7 +321,7 @@ START_TEST(one_means_masked_in_one_text_and_attended_in_another)
     at_tensor *of_a = at_keep_from_drop(t, at_bools(t, at_shape_of(3, 4), drop)); /* A */
     at_tensor *P = weights_with(t, (at_sdpa_args){.keep = keep});
     ck_assert(unlike(weights_with(t, (at_sdpa_args){.keep = of_a}), P) == 0);
-    ck_assert(unlike(weights_with(t, (at_sdpa_args){.keep = at_keep_not(t, keep)}), P) > 0.1);
+    ck_assert(unlike(weights_with(t, (at_sdpa_args){.keep = at_not(t, keep)}), P) > 0.1);
     for (int i = 0; i < 12; i++) ck_assert((at_element(P, i) > 0) == attends[i]);
     at_close(t);
 }
@@ -373,7 +373,7 @@ START_TEST(every_shape_of_the_texts_fits)
     at_tensor *x = at_random(t, at_shape_of(B, H, T, D), at_normal(1));
     at_tensor *y = at_random(t, at_shape_of(B, T, D), at_normal(1)), *P = NULL;
     at_tensor *len = at_keep_lengths(t, at_ints(t, at_shape_of(B), (int32_t[]){3, 4}), T);
-    at_tensor *past = at_keep_causal(t, T, T, EQUAL, 0), *both = at_keep_and(t, past, len);
+    at_tensor *past = at_keep_causal(t, T, T, EQUAL, 0), *both = at_and(t, past, len);
     at_tensor *no_heads = at_reshape(t, both, at_shape_of(B, T, T)); /* [B,T,N] */
     at_tensor *masks[] = {len, past, both}, *mask_of_y[] = {len, past, both, no_heads};
     for (int k = 0; k < 3; k++) /* [B,1,1,N], [T,N], [B,1,T,N] */
@@ -462,12 +462,11 @@ END_TEST
 START_TEST(masks_that_do_not_fit_together_are_refused)
 {
     assert_refused(
-        at_keep_and(t, at_bools(t, at_shape_of(2, 3), NULL), at_bools(t, at_shape_of(2, 4), NULL)),
-        "keep_and: a is [2,3] but b is [2,4]: dims 3 and 4 differ and neither is 1");
-    assert_refused(
-        at_keep_or(t, at_const(t, at_shape_of(2), NULL), at_bools(t, at_shape_of(2), NULL)),
-        "keep_or: a [2] has dtype f32 but must be bool");
-    assert_refused(at_keep_not(t, NULL), "keep_not: a is NULL");
+        at_and(t, at_bools(t, at_shape_of(2, 3), NULL), at_bools(t, at_shape_of(2, 4), NULL)),
+        "and: a is [2,3] but b is [2,4]: dims 3 and 4 differ and neither is 1");
+    assert_refused(at_or(t, at_const(t, at_shape_of(2), NULL), at_bools(t, at_shape_of(2), NULL)),
+                   "or: a [2] has dtype f32 but must be bool");
+    assert_refused(at_not(t, NULL), "not: a is NULL");
     assert_refused(at_keep_from_drop(t, at_ints(t, at_shape_of(2), NULL)),
                    "keep_from_drop: drop [2] has dtype i32 but must be bool");
 }
@@ -483,8 +482,8 @@ START_TEST(nothing_is_made_on_a_tape_that_has_failed)
     ck_assert(!at_keep_global(t, 2, 1) && !at_keep_global_at(t, 2, NULL, 0));
     ck_assert(!at_keep_blocks(t, 2, 2, 1) && !at_keep_segments(t, id, id));
     ck_assert(!at_keep_lengths(t, id, 2) && !at_keep_unpadded(t, id, 0));
-    ck_assert(!at_keep_and(t, keep, keep) && !at_keep_or(t, keep, keep));
-    ck_assert(!at_keep_not(t, keep) && !at_keep_from_drop(t, keep));
+    ck_assert(!at_and(t, keep, keep) && !at_or(t, keep, keep));
+    ck_assert(!at_not(t, keep) && !at_keep_from_drop(t, keep));
     ck_assert(at_keep_count(keep).rows == 0);
     assert_error(t, "before");
     at_close(t);

@@ -111,7 +111,7 @@ static at_tensor *differential_by_weights(at_tape *t, at_tensor **in, void *ctx)
     (void)ctx;
     const at_shape s = in[2]->shape;
     const int H = s.dim[1], T = s.dim[2];
-    at_tensor *future = at_keep_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
+    at_tensor *future = at_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
     at_tensor *S = at_matmul_t(t, in[0], false, in[1], true);
     S = at_scale(t, S, 1 / sqrt((double)at_last(in[0]->shape)));
     at_tensor *P = at_softmax(t, at_masked_fill(t, S, future, -(double)INFINITY));
@@ -163,7 +163,7 @@ static at_tensor *latent_by_heads(at_tape *t, at_tensor **in, void *ctx)
 {
     (void)ctx;
     const int H = LATENT_HEADS, D = LATENT_D, R = LATENT_R, T = in[0]->shape.dim[1];
-    at_tensor *future = at_keep_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
+    at_tensor *future = at_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
     at_tensor *Q = at_matmul(t, in[0], in[1]), *c = at_matmul(t, in[0], in[2]), *O[LATENT_HEADS];
     at_tensor *r = at_rope(t, at_matmul(t, in[0], in[5]), (at_rope_args){0});
     for (int h = 0; h < H; h++) {
@@ -223,7 +223,7 @@ static at_tensor *case_globals(at_tape *t, at_tensor **in, void *ctx)
     (void)ctx;
     const int T = in[0]->shape.dim[1];
     at_tensor *near = at_keep_window(t, T, T, 2, 2, ATTIC_ALIGN_EQUAL, 0);
-    at_tensor *keep = at_keep_or(t, near, at_keep_global(t, T, 1));
+    at_tensor *keep = at_or(t, near, at_keep_global(t, T, 1));
     return at_sdpa(t, in[0], in[1], in[2], (at_sdpa_args){.keep = keep});
 }
 
@@ -257,7 +257,7 @@ static void softpick_plainly(at_tape *t, at_tensor **in, void *ctx, double *y)
 static at_tensor *case_softpick_attention(at_tape *t, at_tensor **in, void *ctx)
 {
     const int T = in[0]->shape.dim[1];
-    at_tensor *future = at_keep_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
+    at_tensor *future = at_not(t, at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0));
     at_tensor *S = at_masked_fill(t, at_matmul_t(t, in[0], false, in[1], true), future, 0);
     return at_matmul(t, case_softpick(t, &S, ctx), in[2]);
 }

@@ -686,13 +686,13 @@ START_TEST(elements_beyond_max_are_brought_to_it_and_the_others_left_alone)
     const double inf = (double)INFINITY, nan_ = (double)NAN;
     for (at_tape *t = NULL; next_tape(&t);) {
         make_parameters(t);
-        ck_assert(pull(t, W, (double[]){3, -0.25, inf, -inf, nan_, 0.5}));
-        ck_assert(pull(t, b, (double[]){0, -4, 0.125}));
+        ck_assert(pull(t, W, (double[]){0.75, -0.25, inf, -inf, nan_, 0.5}));
+        ck_assert(pull(t, b, (double[]){4, -0.75, 0.125}));
         ck_assert(at_clip_grad_value(t, inf));
-        assert_grads(W, ((double[]){3, -0.25, inf, -inf, nan_, 0.5}), 0);
+        assert_grads(W, ((double[]){0.75, -0.25, inf, -inf, nan_, 0.5}), 0);
         ck_assert(at_clip_grad_value(t, 0.5));
         assert_grads(W, ((double[]){0.5, -0.25, 0.5, -0.5, nan_, 0.5}), 0);
-        assert_grads(b, ((double[]){0, -0.5, 0.125}), 0);
+        assert_grads(b, ((double[]){0.5, -0.5, 0.125}), 0);
         ck_assert(!at_clip_grad_value(t, 0));
         assert_error(t, "clip_grad_value: max is 0 but must be > 0");
         at_clear_error(t);

@@ -185,8 +185,8 @@ START_TEST(every_layout_of_weights_and_mask_is_read)
     at_tape *t = at_open(ATTIC_F64, 1);
     at_tensor *P = at_softmax(t, at_random(t, at_shape_of(B, H, T, S), at_normal(1)));
     at_tensor *lengths = at_keep_lengths(t, at_ints(t, at_shape_of(B), (int32_t[]){3, 5}), S);
-    at_tensor *all = at_keep_not(t, at_bools(t, at_shape_of(B, H, T, S), NULL));
-    at_tensor *full = at_keep_and(t, all, lengths);
+    at_tensor *all = at_not(t, at_bools(t, at_shape_of(B, H, T, S), NULL));
+    at_tensor *full = at_and(t, all, lengths);
     for (int h = 0; h < H; h++)
         assert_looks(at_head_statistics_of(t, P, lengths, H, h),
                      at_head_statistics_of(t, P, full, H, h));

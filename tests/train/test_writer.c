@@ -5,6 +5,7 @@
 
 #include "tensor/arena.h"
 #include "tensors.h"
+#include "train/sample.h"
 
 enum { CONTEXT = 8, VOCAB = 12 };
 
@@ -95,6 +96,29 @@ START_TEST(they_are_those_of_at_generate)
             ck_assert_str_eq(pulled(w, 40), said);
             at_close(t);
         }
+}
+END_TEST
+
+/* By the model without a cache: id i with number i of the text's stream. */
+START_TEST(each_id_is_drawn_with_a_number_of_its_own)
+{
+    at_tape *t = at_open(ATTIC_F64, 3);
+    at_model *m = small_model(t);
+    const at_sample_args how = {.temperature = 3, .top_k = 9};
+    const at_stream stream = {at_seed(t), (uint64_t)3 << 62 | 5};
+    at_writer *w =
+        at_writer_open(t, m, (at_writer_args){.temperature = 3, .top_k = 9, .stream = 5});
+    int32_t ids[CONTEXT] = {4};
+    feed(w, "E");
+    for (int n = 1; n < CONTEXT; n++) {
+        ids[n] = at_writer_next(w);
+        const at_eval e = at_eval_begin(t);
+        at_tensor *x = at_ints(t, at_shape_of(1, n), ids);
+        const at_tensor *logits = at_model_logits(t, m, x, (at_model_args){0});
+        ck_assert_int_eq(at_sample_row(logits, -1, how, stream, (uint64_t)n - 1), ids[n]);
+        at_eval_end(t, e);
+    }
+    at_close(t);
 }
 END_TEST
 
@@ -322,7 +346,8 @@ START_TEST(a_call_that_found_no_memory_can_be_made_again)
 }
 END_TEST
 
-SUITE(train_writer, they_are_those_of_at_generate, text_that_is_fed_later_goes_on_in_the_same_cache,
+SUITE(train_writer, they_are_those_of_at_generate, each_id_is_drawn_with_a_number_of_its_own,
+      text_that_is_fed_later_goes_on_in_the_same_cache,
       a_full_context_begins_anew_with_its_last_half_or_with_all_that_is_new,
       a_stop_id_ends_the_text_until_more_is_fed,
       a_text_is_encoded_and_ids_without_a_token_are_never_drawn,
