@@ -96,8 +96,8 @@ AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N);
  * word as well.    id i32 [B,N] -> [B,1,1,N]; [N] -> [1,N] */
 AT_API at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
 
-/* drop: 1 = masked.  It is at_not, said so that the polarity can't be mistaken.  at_not of a mask is
- * also the `where` of at_masked_fill, which is 1 where something is filled. */
+/* drop: 1 = masked.  It is at_not, said so that the polarity can't be mistaken.  The at_not of a
+ * mask is also the `where` of at_masked_fill, which is 1 where something is filled. */
 AT_API at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop);
 
 typedef struct {
