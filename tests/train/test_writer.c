@@ -309,6 +309,12 @@ START_TEST(what_cannot_be_written_is_named_and_changes_nothing)
     ck_assert(!at_writer_feed_text(w, "A"));
     ck_assert(!at_ok(t));
     at_clear_error(t);
+    const double kept = at_get(m->head.W, 0, 0);
+    at_set(m->head.W, (double)NAN, 0, 0); /* found when all is read and an id is to be drawn */
+    ck_assert_int_eq(at_writer_next(w), -1);
+    ck_assert(!at_ok(t));
+    at_clear_error(t);
+    at_set(m->head.W, kept, 0, 0);
     ck_assert_int_eq(*pulled(w, 1), likeliest(t, m, "ABC"));
     ck_assert_ptr_null(at_writer_open(t, NULL, (at_writer_args){0}));
     assert_error(t, "writer: the model is NULL");
