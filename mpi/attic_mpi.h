@@ -19,9 +19,9 @@
  *     mpicc -O3 gpt.c -lattic_mpi -lattic -lm -pthread -o gpt
  *     mpirun --mca odls_base_sigkill_timeout 10 -n 4 ./gpt
  *
- * The batch is cut into micros by the problem, not by the number of processes: 1, 2, 4 or 8 of them
- * come to the same bits, and so does one without MPI.  train/run.h says what processes share, what
- * they compare and how they end; docs/machines.md says when more of them are worth it.
+ * The program chooses how many micro-batches a step has, not the number of processes: 1, 2, 4 or 8
+ * processes come to the same bits, and so does one without MPI.  train/run.h says what processes
+ * share, what they compare and how they end; docs/machines.md says when more of them are worth it.
  *
  * Each process has all parameters, and computes with as many threads as it would alone: several on
  * one machine need ATTIC_THREADS.  The optimizer and evaluations run in each, with the same bits.
@@ -36,12 +36,13 @@
 #include "attic_train.h"
 AT_BEGIN_C
 
-/* All processes of MPI_COMM_WORLD, for at_run_args.peers: until at_mpi_end, one and the same in each
- * call.  Calls MPI_Init_thread (MPI_THREAD_FUNNELED) unless the program has done so; argc and argv
- * may be NULL.  That their number is no power of two, or above 256, is an error of at_run_open. */
+/* All processes of MPI_COMM_WORLD, for at_run_args.peers.  Each call until at_mpi_end returns the
+ * same pointer.  Calls MPI_Init_thread (MPI_THREAD_FUNNELED) unless the program has done so; argc
+ * and argv may be NULL.  That their number is no power of two, or above 256, is an error of
+ * at_run_open. */
 AT_API const at_run_peers *at_mpi_begin(int *argc, char ***argv);
-/* Calls MPI_Finalize if at_mpi_begin has called MPI_Init_thread.  Behind at_run_close, whose status
- * it returns. */
+/* Calls MPI_Finalize if at_mpi_begin has called MPI_Init_thread.  Called after at_run_close and
+ * at_close; returns status. */
 AT_API int at_mpi_end(int status);
 
 AT_END_C

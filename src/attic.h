@@ -61,7 +61,8 @@
  *                     at_generate  at_sample  at_sample_row  at_writer_*
  *     attic_plot.h    at_svg_*  at_term_heatmap  at_term_chart  at_subplot_of*  at_keep_print*
  *                     at_graph_dot  at_terminal_of
- *     attic_op.h      at_record*  at_fail  at_first_node  at_count_flops  at_is_profiled
+ *     attic_op.h      at_record*  at_fail  at_first_node  at_label  at_count_flops
+ *                     at_is_profiled
  *                     at_check_alive  at_check_any  at_check_input  at_check_number
  *                     at_check_stored
  *                     at_grad  at_grad_in_place  at_grad_overwrite  at_grad_pass
@@ -73,6 +74,7 @@
  *                     at_text_buffer
  *                     at_param_state*  at_state_*  at_find_state  at_describe*  at_store_params
  *                     at_draws_set    (autograd/persist.h, as attic_train.h)
+ *     attic_mpi.h     at_mpi_begin  at_mpi_end    (make mpi)
  *
  * Many a C compiler only warns of a function that is not declared, and takes it to return an int:
  * -Werror=implicit-function-declaration makes it an error. */

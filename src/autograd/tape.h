@@ -206,9 +206,9 @@ AT_API bool at_no_grad(at_tape *t, bool on);
  *     double held_out = ...                     a loss on what is held out
  *     at_eval_end(t, e);
  *
- * So a training that is evaluated in between goes on with the same bits.  The training then draws
- * the numbers that the evaluation has drawn: data on which no step is to be trained are drawn
- * before at_eval_begin, or from a stream of the program's own.
+ * So a training that is evaluated in between goes on with the same bits.  What an evaluation draws,
+ * the training draws again: test data that must not be trained on are drawn before at_eval_begin,
+ * or from a stream of the program's own.
  *
  * Evaluations nest, and the last one that was begun ends first.  Both functions work on a failed
  * tape, too.  The end of an evaluation that a rewind has forgotten, or of another tape's, is an

@@ -54,7 +54,7 @@ AT_API bool at_attention_check(at_tape *t, at_attention_config config);
 AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
 
 /* x [B,T,dim], m [B,N,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
- * at_sdpa should do (causal, masks, path, taps ...); its heads, kv_heads and dropout are those of
+ * at_sdpa should do (causal, masks, path, weights ...); heads, kv_heads and dropout are those of
  * the layer.  Its positions [T] or [B,T] are those of the rows of x, for rope, and key_positions
  * [N] or [B,N] those of m; without an m the former are those of the keys, too, unless both are
  * given.  A layer without rope refuses them. */

@@ -65,8 +65,8 @@ AT_API bool at_block_check(at_tape *t, at_block_config config);
 AT_API at_block at_block_make(at_tape *t, at_block_config config, double out_gain);
 
 typedef struct {
-    at_sdpa_args attention; /* causal, masks, positions, taps ... of self-attention */
-    at_sdpa_args cross;     /* and of cross attention: key_len, keep, taps ... */
+    at_sdpa_args attention; /* causal, masks, positions, weights ... of self-attention */
+    at_sdpa_args cross;     /* and of cross attention: key_len, keep, weights ... */
     at_cache *cache;        /* NULL, or the cache of at_cache_make with the rows before x */
     at_cache *cross_cache;  /* NULL, or the cache of at_cache_of, in place of a memory */
 } at_block_args;

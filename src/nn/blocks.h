@@ -24,6 +24,8 @@ typedef struct {
  *
  *     block0. ...  block1. ...  norm.g  norm.b
  *
+ * so two stacks need two scopes: at_scope(t, "encoder") ... at_scope_end(t).
+ *
  * Every branch adds its variance to x: the matrices that end one (o.W, down.W) are drawn smaller by
  * 1/sqrt(branches of all blocks), which keeps the variance of the sum near one (Radford et al.
  * 2019, section 2.3).  layers is 1 to AT_MAX_LAYERS.  The array lives as long as the parameters,
@@ -42,8 +44,8 @@ AT_API at_blocks at_blocks_make(at_tape *t, at_block_config config, int layers);
 AT_API at_tensor *at_blocks_apply(at_tape *t, const at_blocks *b, at_tensor *x, at_tensor *memory,
                                   at_block_args args);
 
-/* For models (train/model.h, which says what these options are).  hidden: NULL, or an array of
- * layers + 1, which gets x before the first block and behind each. */
+/* Private to the library, for models (train/model.h says what these options are).  hidden: NULL, or
+ * an array of layers + 1, which gets x before the first block and behind each. */
 at_blocks at_blocks_make_with(at_tape *t, at_block_config config, int layers, int full_every,
                               bool zero_outputs);
 at_tensor *at_blocks_read(at_tape *t, const at_blocks *b, at_tensor *x, at_tensor *memory,

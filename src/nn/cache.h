@@ -45,7 +45,8 @@ AT_API at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m)
 
 /* The next T rows, x [B,T,dim] -> [B,T,dim]: many at once for a prompt, then one by one.  `with` as
  * in at_attention_apply, but for align and offset: causal masks and windows see each row at its
- * position.  bias and keep are of the new rows, against `context` (or N) keys; likewise the taps.
+ * position.  bias and keep are of the new rows, against `context` (or N) keys; likewise weights,
+ * probs, scores and lse.
  * positions are of the new rows, for rope alone, in place of `position` and those that follow.
  *
  * A cache that grows is for inference: an error in train mode, and where a gradient is wanted

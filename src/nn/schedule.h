@@ -9,7 +9,8 @@
  *             0    warmup   total
  *
  * Pure functions: nothing is remembered.  warmup = 0 begins at the peak.  A step below 0 counts as
- * 0; from step max(warmup, total) on the rate is low.  Two more come down by half a cosine. */
+ * 0; from step max(warmup, total) on the rate is low.  (So at_warmup_cosine and at_warmup_linear;
+ * the others have formulas of their own.) */
 #ifndef AT_NN_SCHEDULE_H
 #define AT_NN_SCHEDULE_H
 
@@ -39,9 +40,9 @@ AT_API double at_one_cycle(int step, int up, int total, double peak, double firs
  *
  *     low + (peak - low) (1 + cos(pi u)) / 2
  *
- * where u goes from 0 to 1 in `length` steps, then, from the peak again, in length * times steps,
- * then in length * times^2 ...  With times = 1 all are alike.  A length or times below 1 counts as
- * 1. */
+ * in rounds of `length` steps, then length * times, then length * times^2 ...: u = k / n in step
+ * k = 0 .. n - 1 of a round of n, so each begins at the peak, and low itself is not reached.  With
+ * times = 1 all are alike.  A length or times below 1 counts as 1. */
 AT_API double at_cosine_restarts(int step, int length, int times, double peak, double low);
 
 AT_END_C

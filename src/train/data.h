@@ -30,7 +30,7 @@ typedef struct {
     int n;              /* how many */
     const at_tokenizer *tokenizer;
     bool chars;   /* without a tokenizer: at_tokenizer_chars of the text, not at_tokenizer_bytes */
-    int bpe;      /* or, where it is not 0, at_tokenizer_train of all the text, to so many tokens */
+    int bpe;      /* > 0: instead, at_tokenizer_train of all the text, to this many tokens */
     int vocab;    /* ids are 0 .. vocab-1 */
     int id_bytes; /* 1, 2 or 4 for each id: u8, u16 or i32, little-endian */
     double held;  /* the share that is held out, 0 <= held < 1.  Of text, ids and files: blocks of

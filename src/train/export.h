@@ -52,7 +52,7 @@ typedef struct {
  *     GPT-2   norm layer; act gelu_tanh, gelu, relu or silu; bias all; positions learned;
  *             kv_heads 0
  *     Llama   norm rms; act swiglu; bias none; positions rope
- *     both    no qk_norm, gate, sinks, window, post_norm, no_ffn; no adapters: merge them, or below
+ *     both    no qk_norm, gate, sinks, window, post_norm, no_ffn; no adapters: at_model_lora_merge
  *
  * So is a value that the dtype can't hold.  False after a sticky error. */
 AT_API bool at_model_export(at_tape *t, const at_model *m, const char *folder, at_export_args args);

@@ -23,10 +23,10 @@ AT_BEGIN_C
 typedef enum { ATTIC_ROPE, ATTIC_LEARNED_POSITIONS, ATTIC_NO_POSITIONS } at_positions;
 
 typedef struct {
-    int vocab, context; /* ids are 0 .. vocab-1; context is the longest T */
-    int layers, heads, dim;
-    int kv_heads; /* key/value heads, 0: as heads */
-    int hidden;   /* of the feed-forward net; 0: 4 dim, or 8/3 dim for SwiGLU, see ffn.h */
+    int vocab, context;     /* ids are 0 .. vocab-1; context is the longest T */
+    int layers, heads, dim; /* layers: 1 to AT_MAX_LAYERS */
+    int kv_heads;           /* key/value heads, 0: as heads */
+    int hidden; /* of the feed-forward net; 0: 4 dim, or 8/3 dim for SwiGLU, see ffn.h */
     at_norm_kind norm;
     double norm_eps; /* of every norm, 1e-5 if 0 */
     at_activation act;
@@ -38,11 +38,11 @@ typedef struct {
     bool qk_norm;                 /* rms norm of queries and keys */
     bool gate;                    /* of attention's output: see at_attention_config */
     bool sinks;                   /* a learned sink for each head of each layer: see at_sdpa */
-    int window;     /* > 0: a query attends to its own key and the window - 1 before it alone */
-    int full_every; /* > 0: but every such layer has no window; 2: layers 1, 3, 5 ... have none */
-    bool post_norm; /* a block normalises what it gives, not what it reads */
-    bool no_ffn;    /* blocks of attention alone */
-    bool untied;    /* head.W in place of E^T */
+    int window;        /* > 0: a query attends to its own key and the window - 1 before it alone */
+    int full_every;    /* > 0: every full_every-th layer has no window; 2: layers 1, 3, 5 ... */
+    bool post_norm;    /* a block normalises what it gives, not what it reads */
+    bool no_ffn;       /* blocks of attention alone */
+    bool untied;       /* head.W in place of E^T */
     bool zero_outputs; /* the matrices that end a branch begin as 0: then each block begins as x */
     double dropout;    /* of the embedding, of each branch, of the attention weights; 0 <= p < 1 */
 } at_model_config;

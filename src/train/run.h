@@ -95,7 +95,7 @@ typedef struct {
      * has the bits of neither. */
     bool other_arithmetic;
 
-    /* Each of so many processes does micros / count micro-batches of every step
+    /* Each of peers->count processes does micros / count micro-batches of every step
      * (at_run_next_micro). micros is a power of two then, and not below count.  NULL: this process
      * does all. */
     const at_run_peers *peers;
