@@ -29,7 +29,7 @@
 static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
            eval_every = 200, save_every = 100, patience, gpt2, fresh, json_log, other_arithmetic,
            seed = 1337, vocab, n_tokens = 500, top_k = 40;
-static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
+static double peak_lr = 3e-3, muon, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
 static const char *stored = "f32", *names = "";
 
@@ -39,6 +39,7 @@ static const option model_options[] = {
     {"rows", &rows, NULL, NULL, 1, 65536, "windows of text in a micro-batch"},
     {"micros", &micros, NULL, NULL, 1, 4096, "micro-batches in a step"},
     {"lr", NULL, &peak_lr, NULL, 0, 10, "peak learning rate"},
+    {"muon", NULL, &muon, NULL, 0, 10, "peak rate of Muon for matrices, say 0.02; 0: AdamW"},
     {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability, on weights and branches"},
     {"eval-every", &eval_every, NULL, NULL, 1, 1e9, "steps between evaluations"},
     {"save-every", &save_every, NULL, NULL, 1, 1e9, "steps between checkpoints"},
@@ -173,6 +174,12 @@ static at_tensor *loss_of(at_tape *t, const at_model *m, at_tensor *ids, at_tens
     return at_cross_entropy(t, at_model_logits(t, m, ids, (at_model_args){0}), target, mean);
 }
 
+/* Up in a tenth of the steps, and down to a tenth. */
+static double rate(const at_run *r, double peak)
+{
+    return at_warmup_cosine(at_run_step(r), steps / 10, steps, peak, peak / 10);
+}
+
 /* The micro-batches of a step add up their gradients, then the parameters move.  A batch is known by
  * its step and its number, so that nothing else has to be kept to go on after a stop. */
 static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *d)
@@ -188,7 +195,8 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
         at_rewind(t, mark); /* gradients of parameters stay: a step needs memory for one of these */
     }
     at_run_log(r, "norm", at_clip_grad_norm(t, 1));
-    at_adamw(t, at_warmup_cosine(at_run_step(r), steps / 10, steps, peak_lr, peak_lr / 10),
+    if (muon > 0) at_muon(t, rate(r, muon), (at_muon_args){0}); /* AdamW moves the rest */
+    at_adamw(t, rate(r, peak_lr),
              (at_adamw_args){.beta2 = 0.99, .weight_decay = 0.1, .decay_matrices = true});
 }
 
@@ -216,7 +224,8 @@ static int train(at_tape *t, char *const *files, int n_files)
     at_data *d = open_text(t, files, n_files);
     at_model *m = make_model(t, d);
     char how[128]; /* a run goes on only with what the tape was described by: model, data, this */
-    snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
+    int n = snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
+    if (muon > 0) snprintf(how + n, sizeof how - (size_t)n, ", muon %g", muon);
     at_describe(t, "training", how);
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
     args.other_arithmetic = other_arithmetic, args.peers = GPT_PEERS, args.json_log = json_log;

@@ -356,6 +356,8 @@ gpt_begins() {
 0|training|train --out $work/llama --init-from tests/golden/llama.safetensors --heads 4 --norm-eps 1e-6 $small
 0|ended early, after step 2 of 9: the held-out loss was not below .*, that of step 1$|train --out $work/early --lr 0 --eval-every 1 --patience 1 --layers 1 --dim 16 --steps 9 --rows 2 --context 16 $work/letters.txt
 0|ended early, after step 2 of 9: |train --out $work/early --lr 0 --eval-every 1 --patience 1 --layers 1 --dim 16 --steps 9 --rows 2 --context 16 $work/letters.txt
+0|training|train --out $work/muon --muon 0.02 --layers 1 --dim 16 $small
+2|training is .*muon 0.02 there, but|train --out $work/muon --layers 1 --dim 16 ${small#--fresh}
 2|neither GPT-2's|train --out $work/none --init-from $work/whole/best.safetensors $small
 2|"wte.weight" is .19,8. in the file|train --out $work/none --init-from tests/golden/gpt2.safetensors --heads 2 --context 16 README.md
 2|can't be cut into 3 heads|train --out $work/none --init-from tests/golden/gpt2.safetensors --heads 3 $small

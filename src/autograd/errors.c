@@ -98,6 +98,13 @@ bool at_check_number(at_tape *t, const char *op, const char *arg, double value)
     return true;
 }
 
+bool at_check_eps(at_tape *t, const char *op, double eps)
+{
+    AT_REQUIRE(t, eps >= 0 && isfinite(eps), "%s: eps is %g but must be finite and >= 0", op, eps);
+    return eps == 0 ||
+           (at_check_number(t, op, "eps", eps) && at_check_number(t, op, "1 / eps", 1 / eps));
+}
+
 /* ------------------------------------------------------------------ memory --------------------- */
 
 void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes)

@@ -8,6 +8,9 @@
 
 bool at_give_data(at_tensor *x, at_arena *a)
 {
+    AT_REQUIRE(x->tape, (unsigned)x->shape.ndim <= AT_MAX_DIMS,
+               "a tensor of %d axes is not possible: there are 0 to %d", x->shape.ndim,
+               AT_MAX_DIMS);
     AT_REQUIRE(x->tape, at_shape_valid(x->shape),
                "a tensor of shape %s is not possible: dims must be >= 0 "
                "and their product must fit into memory",
@@ -114,6 +117,8 @@ at_tensor *at_arange(at_tape *t, double from, double to, double step)
     if (!at_check_number(t, "arange", "from", from) || !at_check_number(t, "arange", "to", to) ||
         !at_check_number(t, "arange", "step", step))
         return NULL;
+    AT_REQUIRE(t, isfinite(to - from), "arange: from %g to %g is farther than a double can hold",
+               from, to);
     const double n = ceil((to - from) / step);
     AT_REQUIRE(t, n <= INT_MAX,
                "arange: from %g to %g by %g are %g elements, but a dim is at most %d", from, to,

@@ -32,10 +32,8 @@ static bool marks_here(const at_tape *t, const struct mark_entry *e)
            e->variables == t->variables && e->spent == t->spent;
 }
 
-at_mark at_mark_here(at_tape *t)
+static at_mark new_mark(at_tape *t)
 {
-    if (!t) return (at_mark){0};
-    if (t->marks && marks_here(t, t->marks)) return (at_mark){t, t->marks->serial};
     struct mark_entry *e = t->unused_marks;
     if (e) {
         t->unused_marks = e->below;
@@ -47,6 +45,12 @@ at_mark at_mark_here(at_tape *t)
                              t->last,  t->variables,    t->spent};
     t->marks = e;
     return (at_mark){t, e->serial};
+}
+
+at_mark at_mark_here(at_tape *t)
+{
+    if (!t) return (at_mark){0};
+    return t->marks && marks_here(t, t->marks) ? (at_mark){t, t->marks->serial} : new_mark(t);
 }
 
 /* NULL after a sticky error. */
@@ -98,16 +102,19 @@ static void forget_gradients(at_tape *t, const struct mark_entry *e)
     }
 }
 
+static void drop_mark(at_tape *t)
+{
+    struct mark_entry *dropped = t->marks;
+    t->marks = dropped->below;
+    dropped->below = t->unused_marks;
+    t->unused_marks = dropped;
+}
+
 static void rewind_to(at_tape *t, struct mark_entry *e)
 {
     at_profile_line *outer = at_profile_enter(t, "rewind");
     if (t->profiled) at_profile_rewind(t);
-    while (t->marks != e) {
-        struct mark_entry *dropped = t->marks;
-        t->marks = dropped->below;
-        dropped->below = t->unused_marks;
-        t->unused_marks = dropped;
-    }
+    while (t->marks != e) drop_mark(t);
     t->last = e->last;
     *(t->last ? &t->last->next : &t->first) = NULL;
     t->swept = t->swept && t->first;
@@ -126,9 +133,10 @@ void at_rewind(at_tape *t, at_mark m)
     if (e) rewind_to(t, e);
 }
 
+/* The mark is the evaluation's own, so that none of two that begin at one place ends twice. */
 at_eval at_eval_begin(at_tape *t)
 {
-    const at_mark here = at_mark_here(t);
+    const at_mark here = t ? new_mark(t) : (at_mark){0};
     if (!here.tape) return (at_eval){0};
     return (at_eval){here, at_train(t, false), at_no_grad(t, true), t->draws};
 }
@@ -138,6 +146,7 @@ void at_eval_end(at_tape *t, at_eval e)
     struct mark_entry *here = t ? find_mark(t, "eval_end", e.here) : NULL;
     if (!here) return;
     rewind_to(t, here);
+    drop_mark(t);
     at_train(t, e.training);
     at_no_grad(t, e.no_grad);
     t->draws = e.draws;

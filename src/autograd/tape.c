@@ -103,7 +103,10 @@ void at_scopef(at_tape *t, const char *format, ...)
     const int n = format ? vsnprintf(name, sizeof name, format, args) : 0;
     at_point_end(locale);
     va_end(args);
-    if (n < 0 || n >= AT_TEXT_SIZE)
+    if (n < 0)
+        at_fail(t, ATTIC_USER_ERROR, "scope: vsnprintf makes no name by \"%s\"",
+                at_shown(format, -1));
+    if (n >= AT_TEXT_SIZE)
         at_fail(t, ATTIC_USER_ERROR, "scope: the name by \"%s\" has more than %d bytes",
                 at_shown(format, -1), AT_TEXT_SIZE - 1);
     at_scope(t, format ? name : NULL);

@@ -179,7 +179,8 @@ typedef struct {
  * A mark may be rewound to again and again, until a rewind to a mark taken before it forgets it
  * too.  Rewinding to a forgotten mark, to another tape's or to none is an error, and forgets
  * nothing.  Both functions work on a failed tape.  A tensor that is used after it was forgotten is
- * an error until its memory is handed out again. */
+ * an error until its memory is handed out again (in a library that was built with ATTIC_DEBUG, a
+ * crash of those that take no tape, such as at_item). */
 AT_API at_mark at_mark_here(at_tape *t);
 AT_API void at_rewind(at_tape *t, at_mark m);
 
@@ -211,8 +212,9 @@ AT_API bool at_no_grad(at_tape *t, bool on);
  * or from a stream of the program's own.
  *
  * Evaluations nest, and the last one that was begun ends first.  Both functions work on a failed
- * tape, too.  The end of an evaluation that a rewind has forgotten, or of another tape's, is an
- * error and changes nothing; so is a beginning without memory for its mark. */
+ * tape, too.  It is an error and changes nothing to end an evaluation that has ended, by itself or
+ * with one that was begun before, that a rewind has forgotten or that is another tape's; so is a
+ * beginning without memory for its mark. */
 typedef struct {
     at_mark here;
     bool training, no_grad;

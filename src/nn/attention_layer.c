@@ -57,7 +57,7 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
     }
     if (config.gate) a.gate = at_linear_make(t, "gate", C, C, config.bias, at_xavier_normal(1));
     if (config.sinks) a.sink = at_param(t, "sink", at_shape_of(config.heads), at_zeros());
-    return a;
+    return at_ok(t) ? a : (at_attention){.config = config};
 }
 
 /* Each of n heads of y [...,n*D] normalised by itself. */

@@ -100,6 +100,8 @@ at_tensor *at_block_apply(at_tape *t, const at_block *b, at_tensor *x, at_tensor
     AT_REQUIRE(t, given == b->config.cross,
                given ? "block: a memory is given, but the block has no cross attention"
                      : "block: cross attention needs a memory, or cross_cache");
+    AT_REQUIRE(t, !memory || !args.cross_cache,
+               "block: a memory and cross_cache are given, but one of them is read");
     at_scope(t, "attention");
     at_tensor *y = branch_input(t, b, b->norm1, x);
     y = attend(t, &b->attention, args.cache, y, NULL, args.attention);

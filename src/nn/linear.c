@@ -11,7 +11,7 @@ at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool
     at_linear layer = {.W = at_param(t, "W", at_shape_of(n_in, n_out), init)};
     if (bias) layer.b = at_param(t, "b", at_shape_of(n_out), at_zeros());
     at_scope_end(t);
-    return layer;
+    return at_ok(t) ? layer : (at_linear){0};
 }
 
 at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x)

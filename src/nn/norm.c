@@ -10,9 +10,7 @@ bool at_norm_check(at_tape *t, at_norm_kind kind, double eps)
 {
     AT_REQUIRE(t, kind == ATTIC_LAYER_NORM || kind == ATTIC_RMS,
                "norm: kind %d is neither ATTIC_LAYER_NORM nor ATTIC_RMS", (int)kind);
-    AT_REQUIRE(t, eps >= 0 && isfinite(eps),
-               "norm: eps is %g but must be positive and finite, or 0 for 1e-5", eps);
-    return true;
+    return at_check_eps(t, "norm", eps);
 }
 
 at_norm at_norm_make(at_tape *t, const char *name, int dim, at_norm_kind kind, bool bias,
@@ -24,6 +22,7 @@ at_norm at_norm_make(at_tape *t, const char *name, int dim, at_norm_kind kind, b
     norm.g = at_param(t, "g", at_shape_of(dim), at_ones());
     if (bias && kind == ATTIC_LAYER_NORM) norm.b = at_param(t, "b", at_shape_of(dim), at_zeros());
     at_scope_end(t);
+    if (!at_ok(t)) norm.g = norm.b = NULL;
     return norm;
 }
 

@@ -8,7 +8,8 @@ enum { OPTIM_BLOCK = 8192 }; /* elements of a task */
 
 bool at_optim_share(at_tape *t, const char *op, const char *name, double share)
 {
-    AT_REQUIRE(t, share > 0 && share < 1, "%s: %s is %g but must be in 0 .. 1", op, name, share);
+    AT_REQUIRE(t, share > 0 && share < 1, "%s: %s is %g but must be above 0 and below 1", op, name,
+               share);
     return true;
 }
 
@@ -18,15 +19,12 @@ static bool numbers_fit(at_tape *t, const char *op, const optim_move *like)
     const double least[] = {like->lr, like->beta1, like->l2};
     static const char *const name[] = {"lr", "momentum", "weight_decay"};
     for (int i = 0; i < 3; i++) {
-        AT_REQUIRE(t, least[i] >= 0 && isfinite(least[i]), "%s: %s is %g but must be >= 0", op,
-                   name[i], least[i]);
+        AT_REQUIRE(t, least[i] >= 0 && isfinite(least[i]),
+                   "%s: %s is %g but must be finite and >= 0", op, name[i], least[i]);
         if (!at_check_number(t, op, name[i], least[i])) return false;
     }
-    AT_REQUIRE(t, like->eps >= 0 && isfinite(like->eps), "%s: eps is %g but must be > 0", op,
-               like->eps);
     return at_check_number(t, op, "lr * weight_decay", like->lr * like->l2) &&
-           at_check_number(t, op, "eps", like->eps) &&
-           (like->eps == 0 || at_check_number(t, op, "1 / eps", 1 / like->eps));
+           at_check_eps(t, op, like->eps);
 }
 
 static bool is_moved(const optim_move *like, const at_tensor *x)

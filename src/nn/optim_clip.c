@@ -76,6 +76,7 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
 static bool clip_grad_value(at_tape *t, optim_job *job)
 {
     AT_REQUIRE(t, job->factor > 0, "clip_grad_value: max is %g but must be > 0", job->factor);
+    if (!at_check_number(t, "clip_grad_value", "1 / max", 1 / job->factor)) return false;
     if (!at_optim_gather(t, job)) return false;
     at_optim_run(job);
     return true;

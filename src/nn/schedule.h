@@ -32,8 +32,8 @@ AT_API double at_warmup_constant(int step, int warmup, double peak);
  *     first + (peak - first) (1 - cos(pi step / up)) / 2
  *     low + (peak - low) (1 + cos(pi u)) / 2                     u = (step - up) / (total - up)
  *
- * PyTorch's OneCycleLR of n steps has first = peak / 25, low = first / 10^4, up = 0.3 n - 1 and
- * total = n - 1.  From step max(up, total) on the rate is low. */
+ * PyTorch's OneCycleLR of n steps, n a multiple of 10, has first = peak / 25, low = first / 10^4,
+ * up = 0.3 n - 1 and total = n - 1.  From step max(up, total) on the rate is low. */
 AT_API double at_one_cycle(int step, int up, int total, double peak, double first, double low);
 
 /* Restarts (Loshchilov, Hutter 2017):

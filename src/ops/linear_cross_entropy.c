@@ -26,8 +26,9 @@
  *              m' = max(m, max_j z_ij)
  *              l' = exp(m - m') l + sum_j exp(z_ij - m')
  *
- * The sum of w_j (z_j - m) is the sum of w_j (z_j - r) plus (r - m) sum_j w_j.  r is the maximum of
- * the first tile, which does not change: and z_j - r loses no digits where logits are large.
+ * and so is the sum o of w_j (z_j - m), which loses no digits where all logits are large:
+ *
+ *              o' = o + (m - m') sum_(j before the tile) w_j + sum_(j of the tile) w_j (z_ij - m')
  *
  *   backward   computes each tile of z again, and makes dz of it:
  *
@@ -70,11 +71,11 @@ AT_BOTH(linear_cross_entropy);
 /* A row, of which backward reads m, p and V. */
 typedef struct {
     WIDE sum;    /* of exp(z_j - m) */
-    WIDE others; /* sum_j w_j (z_j - from) */
+    WIDE others; /* sum_j w_j (z_j - m) */
     WIDE loss;
-    REAL m, from, hit; /* the maximum so far, that of the first tile, the target's logit */
-    REAL V;            /* 0: the row counts for nothing */
-    REAL p;            /* 1 / sum; 0: no gradient */
+    REAL m, hit; /* the maximum so far, the target's logit */
+    REAL V;      /* 0: the row counts for nothing */
+    REAL p;      /* 1 / sum; 0: no gradient */
 } entropy_row;
 
 /* Rows i0 .. i0+rows-1, classes j0 .. j0+n-1, and where they are. */
@@ -148,16 +149,20 @@ static void entropy_begin(const entropy_tile *x, entropy_row *r, int32_t target)
         r->V = cross_entropy_weight(a, x->w, target);
 }
 
-static void entropy_read(const entropy_tile *x, entropy_row *r, const REAL *z, ptrdiff_t target)
+/* before: the sum of the weights of the classes before the tile */
+static void entropy_read(const entropy_tile *x, entropy_row *r, const REAL *z, ptrdiff_t target,
+                         WIDE before)
 {
     const REAL *w = x->w ? x->w + x->j0 : NULL, top = row_max(x->n, z);
     const REAL m = VALUE(top) <= VALUE(r->m) ? r->m : top; /* NaN, if top is */
     if (target >= 0 && target < x->n) r->hit = z[target];
-    if (x->j0 == 0) r->from = VALUE(m) == MINUS_INFINITY ? 0 : m;
-    if (x->a->loss.user.label_smoothing > 0) r->others += cross_entropy_others(x->n, z, w, r->from);
-    if (VALUE(m) == MINUS_INFINITY) return;
+    const bool first = VALUE(r->m) == MINUS_INFINITY, none = VALUE(m) == MINUS_INFINITY;
+    if (x->a->loss.user.label_smoothing > 0) {
+        if (!first && VALUE(before) != 0) r->others += ((WIDE)r->m - (WIDE)m) * before;
+        r->others += cross_entropy_others(x->n, z, w, none ? 0 : m);
+    }
+    if (none) return;
     const REAL sum = row_exp_sum(x->n, z, m, NULL);
-    const bool first = VALUE(r->m) == MINUS_INFINITY;
     r->sum = first ? (WIDE)sum : r->sum * (WIDE)exp(r->m - m) + (WIDE)sum;
     r->m = m;
 }
@@ -166,9 +171,11 @@ static void entropy_read_rows(void *tile, ptrdiff_t i, ptrdiff_t to, int slot)
 {
     (void)slot;
     const entropy_tile *x = tile;
+    const WIDE before = x->w ? (WIDE)row_sum(x->j0, x->w) : (WIDE)x->j0;
     for (; i < to; i++) {
         entropy_row *r = x->row + x->i0 + i;
-        if (VALUE(r->V) != 0) entropy_read(x, r, x->z + i * x->n, x->target[x->i0 + i] - x->j0);
+        if (VALUE(r->V) != 0)
+            entropy_read(x, r, x->z + i * x->n, x->target[x->i0 + i] - x->j0, before);
     }
 }
 
@@ -182,8 +189,6 @@ static void entropy_end(const entropy_tile *x, entropy_row *r, int32_t target)
     } else if (VALUE(r->m) == MINUS_INFINITY) {
         r->loss = (WIDE)INFINITY;
     } else {
-        const WIDE all = x->w ? (WIDE)row_sum(a->N, x->w) : (WIDE)a->N;
-        if (a->user.label_smoothing > 0) r->others += ((WIDE)r->from - (WIDE)r->m) * all;
         r->loss =
             cross_entropy_loss_of(a, x->w, target, r->V, r->m, (REAL)r->sum, r->hit, r->others);
         r->p = OVER((REAL)1, (REAL)r->sum);

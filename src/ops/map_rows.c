@@ -82,9 +82,7 @@ bool at_check_norm(at_tape *t, const char *op, const at_tensor *x, double eps)
 {
     if (!at_check_input(t, op, "x", x, ATTIC_REAL)) return false;
     AT_REQUIRE(t, x->shape.ndim >= 1, "%s: x is []; it needs an axis", op);
-    AT_REQUIRE(t, eps >= 0 && isfinite(eps), "%s: eps is %g but must be >= 0", op, eps);
-    return eps == 0 ||
-           (at_check_number(t, op, "eps", eps) && at_check_number(t, op, "1 / eps", 1 / eps));
+    return at_check_eps(t, op, eps);
 }
 
 bool at_check_columns(at_tape *t, const char *op, const at_tensor *x, const char *name,

@@ -252,7 +252,8 @@ AT_API at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_t
 AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
 /* y = x / max(|x|, eps), |x| = sqrt(sum x^2), over the last axis: rows of length 1.  x [...,N]
  * PyTorch's eps is 1e-12.  Where |x| < eps the divisor is a constant, and dx = dy / eps.  A NaN
- * makes its row NaN.  Where |x| is infinite, in f64 from 1e154 on, finite elements give 0. */
+ * makes its row NaN.  Where |x| is infinite, in f64 from 1e154 on, finite elements give 0; and in
+ * f64 squares vanish from 1e-154 down, so eps is to be larger than that. */
 AT_API at_tensor *at_normalize(at_tape *t, at_tensor *x, double eps);
 /* y[...,:] = table[id[...],:]    table [V,D], real or of 16 bits  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */

@@ -22,7 +22,7 @@ static const char *const act_text[] = {[ATTIC_GELU] = "gelu",
                                        [ATTIC_GELU_TANH] = "gelu_new",
                                        [ATTIC_RELU] = "relu",
                                        [ATTIC_SILU] = "silu",
-                                       [ATTIC_RELU2] = NULL};
+                                       [ATTIC_TANH] = "tanh"};
 
 /* ------------------------------------------------------------------ what can be written -------- */
 
@@ -31,7 +31,7 @@ static bool config_fits(at_tape *t, const char *op, const at_model_config *c,
                         at_published_names names)
 {
     const bool gpt2 = names == ATTIC_NAMES_GPT2;
-    const bool act = c->act >= ATTIC_GELU && c->act <= ATTIC_RELU2 && act_text[c->act];
+    const bool act = c->act >= ATTIC_GELU && c->act <= ATTIC_TANH && act_text[c->act];
     const struct {
         const char *name, *needed;
         int is;

@@ -49,7 +49,7 @@ typedef struct {
  *
  * What the names have no place for is an error that names the field:
  *
- *     GPT-2   norm layer; act gelu_tanh, gelu, relu or silu; bias all; positions learned;
+ *     GPT-2   norm layer; act gelu_tanh, gelu, relu, silu or tanh; bias all; positions learned;
  *             kv_heads 0
  *     Llama   norm rms; act swiglu; bias none; positions rope
  *     both    no qk_norm, gate, sinks, window, post_norm, no_ffn; no adapters: at_model_lora_merge

@@ -84,13 +84,13 @@ static bool take_rope(at_settings *c, at_model_config *config)
 
 static bool take_gpt2_config(at_settings *c, at_model_config *config)
 {
-    static const at_activation act[] = {ATTIC_GELU_TANH, ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU,
-                                        ATTIC_SILU};
+    static const at_activation act[] = {ATTIC_GELU_TANH, ATTIC_GELU_TANH, ATTIC_GELU,
+                                        ATTIC_RELU,      ATTIC_SILU,      ATTIC_TANH};
     bool tied = true;
     *config = (at_model_config){
         .bias = ATTIC_BIAS_ALL, .positions = ATTIC_LEARNED_POSITIONS, .norm_eps = 1e-5};
     const int k =
-        at_take_word(c, "activation_function", "gelu_new gelu_pytorch_tanh gelu relu silu ");
+        at_take_word(c, "activation_function", "gelu_new gelu_pytorch_tanh gelu relu silu tanh ");
     if (k < 0) return false;
     config->act = act[k];
     bool ok = take_numbers(c, at_gpt2_numbers, 0, config) &&

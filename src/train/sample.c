@@ -13,7 +13,9 @@ static bool sample_fits(at_tape *t, const at_tensor *logits, ptrdiff_t first, in
                         at_sample_args a)
 {
     if (!at_check_input(t, "sample", "logits", logits, ATTIC_REAL)) return false;
-    AT_REQUIRE(t, n >= 1 && first >= 0 && n <= at_count(logits->shape) - first,
+    AT_REQUIRE(t, n >= 1, "sample: to draw one of %d elements of logits %s is not possible", n,
+               at_text(logits));
+    AT_REQUIRE(t, first >= 0 && n <= at_count(logits->shape) - first,
                "sample: logits is %s, which has no %d elements from %td on", at_text(logits), n,
                first);
     AT_REQUIRE(t, a.temperature >= 0 && isfinite(a.temperature),

@@ -80,6 +80,10 @@ START_TEST(a_range_without_end_is_refused)
     assert_error(
         "arange: from 0 to 1e+30 by 1 are 1e+30 elements, but a dim is at most 2147483647");
     at_close(t);
+    t = at_open(ATTIC_F64, 1);
+    ck_assert_ptr_null(at_arange(t, -1e308, 1e308, 1e308));
+    assert_error("arange: from -1e+308 to 1e+308 is farther than a double can hold");
+    at_close(t);
 }
 END_TEST
 
@@ -213,6 +217,10 @@ START_TEST(impossible_shapes_are_refused)
     assert_error(
         "a tensor of shape [2147483647,2147483647,2147483647] is not possible: dims must be "
         ">= 0 and their product must fit into memory");
+    ck_assert_ptr_null(at_const(t, (at_shape){AT_MAX_DIMS + 1, {0}}, NULL));
+    assert_error("a tensor of 9 axes is not possible: there are 0 to 8");
+    ck_assert_ptr_null(at_const(t, (at_shape){-1, {0}}, NULL));
+    assert_error("a tensor of -1 axes is not possible: there are 0 to 8");
     ck_assert_ptr_null(at_blank(t, ATTIC_F64, at_shape_of(2)));
     assert_error("blank: real tensors of this tape are f32, not f64");
     at_close(t);

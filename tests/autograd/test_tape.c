@@ -399,6 +399,21 @@ START_TEST(the_end_of_an_evaluation_that_is_none_changes_nothing)
     }
     at_close(t), at_close(other);
     t = at_open(ATTIC_F32, 1);
+    for (int i = 0; i < 2; i++) {
+        at_eval outer = at_eval_begin(t), inner = at_eval_begin(t), *first = i ? &outer : &inner;
+        at_eval_end(t, *first);
+        at_draw(t);
+        at_const(t, at_shape_of(10), NULL);
+        const at_stream next = at_draw(t);
+        at_eval_end(t, inner); /* once more, or in the wrong order */
+        assert_error(t, message[2]);
+        at_clear_error(t);
+        ck_assert(at_is_training(t) == (i == 1) && at_draw(t).draw == next.draw + 1);
+        if (!i) at_eval_end(t, outer);
+        ck_assert(at_ok(t) && at_is_training(t) && !at_no_grad(t, false));
+    }
+    at_close(t);
+    t = at_open(ATTIC_F32, 1);
     at_fail_allocation(1);
     at_eval lost = at_eval_begin(t); /* without memory for its mark */
     at_fail_allocation(0);
@@ -472,6 +487,10 @@ START_TEST(a_scope_can_have_a_number_in_its_name)
     at_scopef(t, "%159d", 7);
     ck_assert_uint_eq(strlen(name_here(t, "w")), 161);
     at_scope_end(t);
+    const wchar_t no_character[] = {0xD800, 0};
+    at_scopef(t, "%ls", no_character);
+    assert_error(t, "scope: vsnprintf makes no name by \"%ls\"");
+    at_clear_error(t), at_scope_end(t);
     at_scopef(t, "%160d", 7);
     assert_error(t, "scope: the name by \"%160d\" has more than 159 bytes");
     at_clear_error(t);

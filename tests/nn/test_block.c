@@ -313,7 +313,7 @@ START_TEST(blocks_that_are_not_possible_are_refused_before_anything_is_made)
                           "norm: kind -1 is neither ATTIC_LAYER_NORM nor ATTIC_RMS",
                           "feed-forward: hidden is -4 but must be positive, or 0 for 8/3 dim",
                           "attention: rope_base is -1 but must be positive, or 0 for 10000",
-                          "norm: eps is inf but must be positive and finite, or 0 for 1e-5"};
+                          "norm: eps is inf but must be finite and >= 0"};
     for (int i = 0; i < 6; i++) {
         ck_assert_ptr_null(at_block_make(t, c[i], 1).norm1.g);
         assert_error(t, text[i]);
@@ -341,6 +341,9 @@ START_TEST(a_memory_and_caches_that_do_not_belong_to_it_are_refused)
     at_clear_error(t);
     at_block_apply(t, &cross, x, NULL, (at_block_args){0});
     assert_error(t, "block: cross attention needs a memory, or cross_cache");
+    at_clear_error(t);
+    at_block_apply(t, &cross, x, x, (at_block_args){.cross_cache = &other});
+    assert_error(t, "block: a memory and cross_cache are given, but one of them is read");
     at_clear_error(t);
     at_block_apply(t, &plain, x, NULL, (at_block_args){.cache = &other});
     assert_error(t, "block: the cache is that of another layer");

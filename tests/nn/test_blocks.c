@@ -190,8 +190,40 @@ START_TEST(when_memory_runs_out_it_says_so)
 }
 END_TEST
 
+START_TEST(a_layer_whose_last_parameter_could_not_be_made_is_none)
+{
+    static const char *const taken[] = {"1.b", "l.b", "n.b", "norm.b", "gate.b", "sink"};
+    for (int i = 0; i < 6; i++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        at_tensor *x = at_const(t, at_shape_of(1, 2, 4), NULL), *y = x;
+        at_param(t, taken[i], at_shape_of(1), at_zeros());
+        at_mlp m = {0};
+        at_blocks b = {0};
+        at_attention a = {0};
+        at_linear l = {0};
+        at_norm n = {0};
+        const at_attention_config c = {
+            .dim = 4, .heads = 2, .bias = i == 4, .gate = i == 4, .sinks = i == 5};
+        if (i == 0) m = at_mlp_make(t, (int[]){4, 3, 2}, 3, ATTIC_TANH);
+        if (i == 1) l = at_linear_make(t, "l", 4, 2, true, at_zeros());
+        if (i == 2) n = at_norm_make(t, "n", 4, ATTIC_LAYER_NORM, true, 0);
+        if (i == 3) b = at_blocks_make(t, (at_block_config){.dim = 4, .heads = 2}, 1);
+        if (i >= 4) a = at_attention_make(t, c, 1);
+        ck_assert_msg(strstr(at_error(t), taken[i]), "%s: %s", taken[i], at_error(t));
+        at_clear_error(t);
+        if (i == 0) y = at_mlp_apply(t, &m, x);
+        if (i == 1) y = at_linear_apply(t, l, x);
+        if (i == 2) y = at_norm_apply(t, n, x);
+        if (i == 3) y = at_blocks_apply(t, &b, x, NULL, (at_block_args){0});
+        if (i >= 4) y = at_attention_apply(t, &a, x, NULL, (at_sdpa_args){0});
+        ck_assert_msg(!y && !at_ok(t), "%s", taken[i]);
+        at_close(t);
+    }
+}
+END_TEST
+
 SUITE(nn_blocks, a_stack_is_its_blocks_and_a_norm_one_after_the_other,
       parameters_are_those_of_the_blocks_with_the_gain_of_all_branches, what_it_computes_has_a_name,
       each_block_gives_its_own_weights, a_stack_decodes_row_by_row_with_a_cache_for_each_block,
       every_parameter_gets_its_gradient, stacks_that_are_not_possible_are_refused,
-      when_memory_runs_out_it_says_so)
+      a_layer_whose_last_parameter_could_not_be_made_is_none, when_memory_runs_out_it_says_so)

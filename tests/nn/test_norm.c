@@ -56,7 +56,10 @@ START_TEST(norms_that_do_not_exist_are_refused)
     assert_error(t, "norm: kind 2 is neither ATTIC_LAYER_NORM nor ATTIC_RMS");
     at_clear_error(t);
     ck_assert_ptr_null(at_norm_make(t, "n", 2, ATTIC_RMS, true, -1).g);
-    assert_error(t, "norm: eps is -1 but must be positive and finite, or 0 for 1e-5");
+    assert_error(t, "norm: eps is -1 but must be finite and >= 0");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_norm_make(t, "n", 2, ATTIC_RMS, true, 1e-60).g);
+    assert_error(t, "norm: 1 / eps is 1e+60, but must be a finite f32");
     at_clear_error(t);
     ck_assert_ptr_null(at_norm_apply(t, (at_norm){0}, two_rows(t)));
     assert_error(t, "norm: the norm's g is NULL");

@@ -600,10 +600,11 @@ static void refuses_muon(double lr, at_muon_args args, const char *message)
 
 START_TEST(wrong_arguments_of_muon_are_named)
 {
-    refuses_muon(-1, (at_muon_args){0}, "muon: lr is -1 but must be >= 0");
-    refuses_muon(0.1, (at_muon_args){.momentum = 1}, "muon: momentum is 1 but must be in 0 .. 1");
+    refuses_muon(-1, (at_muon_args){0}, "muon: lr is -1 but must be finite and >= 0");
+    refuses_muon(0.1, (at_muon_args){.momentum = 1},
+                 "muon: momentum is 1 but must be above 0 and below 1");
     refuses_muon(0.1, (at_muon_args){.weight_decay = -1},
-                 "muon: weight_decay is -1 but must be >= 0");
+                 "muon: weight_decay is -1 but must be finite and >= 0");
     refuses_muon(0.1, (at_muon_args){.steps = -1}, "muon: steps is -1 but must be 1 to 100");
     refuses_muon(1e300, (at_muon_args){0}, "muon: lr is 1e+300, but must be a finite f32");
     refuses_muon(0.1, (at_muon_args){.only = "w"}, "muon: no parameter is named like \"w\"");
@@ -698,6 +699,10 @@ START_TEST(elements_beyond_max_are_brought_to_it_and_the_others_left_alone)
         at_clear_error(t);
         ck_assert(!at_clip_grad_value(t, nan_));
         assert_error(t, "clip_grad_value: max is nan but must be > 0");
+        at_clear_error(t);
+        ck_assert(at_clip_grad_value(t, 1e-60) == (at_real(t) == ATTIC_F64));
+        if (at_real(t) == ATTIC_F32)
+            assert_error(t, "clip_grad_value: 1 / max is 1e+60, but must be a finite f32");
     }
 }
 END_TEST
@@ -801,19 +806,22 @@ static void refuses_lion(double lr, at_lion_args args, const char *text)
 
 START_TEST(wrong_arguments_of_rmsprop_and_of_lion_are_named)
 {
-    refuses_rmsprop(-1, (at_rmsprop_args){0}, "rmsprop: lr is -1 but must be >= 0");
-    refuses_rmsprop(1, (at_rmsprop_args){.alpha = 1}, "rmsprop: alpha is 1 but must be in 0 .. 1");
+    refuses_rmsprop(-1, (at_rmsprop_args){0}, "rmsprop: lr is -1 but must be finite and >= 0");
+    refuses_rmsprop(1, (at_rmsprop_args){.alpha = 1},
+                    "rmsprop: alpha is 1 but must be above 0 and below 1");
     refuses_rmsprop(1, (at_rmsprop_args){.momentum = -1},
-                    "rmsprop: momentum is -1 but must be >= 0");
-    refuses_rmsprop(1, (at_rmsprop_args){.eps = -1}, "rmsprop: eps is -1 but must be > 0");
+                    "rmsprop: momentum is -1 but must be finite and >= 0");
+    refuses_rmsprop(1, (at_rmsprop_args){.eps = -1},
+                    "rmsprop: eps is -1 but must be finite and >= 0");
     refuses_rmsprop(1, (at_rmsprop_args){.weight_decay = -1},
-                    "rmsprop: weight_decay is -1 but must be >= 0");
+                    "rmsprop: weight_decay is -1 but must be finite and >= 0");
     refuses_rmsprop(1, (at_rmsprop_args){.only = "w"}, "rmsprop: no parameter is named like \"w\"");
-    refuses_lion((double)NAN, (at_lion_args){0}, "lion: lr is nan but must be >= 0");
-    refuses_lion(1, (at_lion_args){.beta1 = 1}, "lion: beta1 is 1 but must be in 0 .. 1");
-    refuses_lion(1, (at_lion_args){.beta2 = -1}, "lion: beta2 is -1 but must be in 0 .. 1");
+    refuses_lion((double)NAN, (at_lion_args){0}, "lion: lr is nan but must be finite and >= 0");
+    refuses_lion(1, (at_lion_args){.beta1 = 1}, "lion: beta1 is 1 but must be above 0 and below 1");
+    refuses_lion(1, (at_lion_args){.beta2 = -1},
+                 "lion: beta2 is -1 but must be above 0 and below 1");
     refuses_lion(1, (at_lion_args){.weight_decay = -1},
-                 "lion: weight_decay is -1 but must be >= 0");
+                 "lion: weight_decay is -1 but must be finite and >= 0");
     refuses_lion(1, (at_lion_args){.only = "w"}, "lion: no parameter is named like \"w\"");
 }
 END_TEST
@@ -894,10 +902,10 @@ START_TEST(wrong_averages_are_named)
     at_tape *t = at_open(ATTIC_F32, 1);
     make_parameters(t);
     ck_assert(!at_ema(t, 1, (at_names){0}));
-    assert_error(t, "ema: decay is 1 but must be in 0 .. 1");
+    assert_error(t, "ema: decay is 1 but must be above 0 and below 1");
     at_clear_error(t);
     ck_assert(!at_ema(t, 0, (at_names){0}));
-    assert_error(t, "ema: decay is 0 but must be in 0 .. 1");
+    assert_error(t, "ema: decay is 0 but must be above 0 and below 1");
     at_clear_error(t);
     ck_assert(!at_ema(t, 0.9, (at_names){.only = "w"}));
     assert_error(t, "ema: no parameter is named like \"w\"");
@@ -928,21 +936,26 @@ END_TEST
 
 START_TEST(wrong_arguments_are_named)
 {
-    refuses_sgd(-1, (at_sgd_args){0}, "sgd: lr is -1 but must be >= 0");
-    refuses_sgd((double)NAN, (at_sgd_args){0}, "sgd: lr is nan but must be >= 0");
-    refuses_sgd(0.1, (at_sgd_args){.momentum = -0.5}, "sgd: momentum is -0.5 but must be >= 0");
-    refuses_sgd(0.1, (at_sgd_args){.weight_decay = -1}, "sgd: weight_decay is -1 but must be >= 0");
+    refuses_sgd(-1, (at_sgd_args){0}, "sgd: lr is -1 but must be finite and >= 0");
+    refuses_sgd((double)NAN, (at_sgd_args){0}, "sgd: lr is nan but must be finite and >= 0");
+    refuses_sgd(0.1, (at_sgd_args){.momentum = -0.5},
+                "sgd: momentum is -0.5 but must be finite and >= 0");
+    refuses_sgd(0.1, (at_sgd_args){.weight_decay = -1},
+                "sgd: weight_decay is -1 but must be finite and >= 0");
     refuses_sgd(0.1, (at_sgd_args){.nesterov = true},
                 "sgd: nesterov looks ahead along a momentum, but momentum is 0");
     refuses_sgd(0.1, (at_sgd_args){.only = "*.Q"}, "sgd: no parameter is named like \"*.Q\"");
-    refuses_adam(0.1, (at_adamw_args){.beta1 = 1}, "adamw: beta1 is 1 but must be in 0 .. 1");
-    refuses_adam(0.1, (at_adamw_args){.beta2 = -0.1}, "adamw: beta2 is -0.1 but must be in 0 .. 1");
-    refuses_adam(0.1, (at_adamw_args){.eps = -1}, "adamw: eps is -1 but must be > 0");
-    refuses_adam((double)INFINITY, (at_adamw_args){0}, "adamw: lr is inf but must be >= 0");
-    refuses_adam(-0.1, (at_adamw_args){0}, "adamw: lr is -0.1 but must be >= 0");
-    refuses_adam((double)NAN, (at_adamw_args){0}, "adamw: lr is nan but must be >= 0");
+    refuses_adam(0.1, (at_adamw_args){.beta1 = 1},
+                 "adamw: beta1 is 1 but must be above 0 and below 1");
+    refuses_adam(0.1, (at_adamw_args){.beta2 = -0.1},
+                 "adamw: beta2 is -0.1 but must be above 0 and below 1");
+    refuses_adam(0.1, (at_adamw_args){.eps = -1}, "adamw: eps is -1 but must be finite and >= 0");
+    refuses_adam((double)INFINITY, (at_adamw_args){0},
+                 "adamw: lr is inf but must be finite and >= 0");
+    refuses_adam(-0.1, (at_adamw_args){0}, "adamw: lr is -0.1 but must be finite and >= 0");
+    refuses_adam((double)NAN, (at_adamw_args){0}, "adamw: lr is nan but must be finite and >= 0");
     refuses_adam(0.1, (at_adamw_args){.weight_decay = -1},
-                 "adamw: weight_decay is -1 but must be >= 0");
+                 "adamw: weight_decay is -1 but must be finite and >= 0");
     refuses_adam(0.1, (at_adamw_args){.only = "w"}, "adamw: no parameter is named like \"w\"");
     refuses_sgd(1e300, (at_sgd_args){0}, "sgd: lr is 1e+300, but must be a finite f32");
     refuses_adam(1, (at_adamw_args){.weight_decay = 1e300},

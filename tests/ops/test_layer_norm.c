@@ -212,7 +212,7 @@ START_TEST(wrong_arguments_are_named)
     assert_error(t, "layer_norm: x is \"b\" [2,3] but beta is \"b\" [2,3]: it must be [3]");
     at_clear_error(t);
     at_layer_norm(t, x, three, three, -1);
-    assert_error(t, "layer_norm: eps is -1 but must be >= 0");
+    assert_error(t, "layer_norm: eps is -1 but must be finite and >= 0");
     at_clear_error(t);
     at_layer_norm(t, x, three, three, 1e-50);
     assert_error(t, "layer_norm: 1 / eps is 1e+50, but must be a finite f32");

@@ -256,6 +256,22 @@ START_TEST(smoothing_large_logits_keeps_their_digits)
 }
 END_TEST
 
+START_TEST(masked_classes_without_weight_leave_a_smooth_loss_as_it_is)
+{
+    enum { N = 2 * TILE + 9 };
+    static const double mask[] = {-1e9, -1e20, -3e38};
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 3; k++) {
+            two_ways y = make_both(t, 4, 1, N, false);
+            at_tensor *w = at_const(t, at_shape_of(N), NULL);
+            for (int j = TILE; j < N; j++) at_set(w, 1 + j % 3, j);
+            for (int j = 0; j < TILE; j++) at_set(y.b[0], mask[k], j), at_set(y.b[1], mask[k], j);
+            lose_both(t, &y, false, (at_cross_entropy_args){.label_smoothing = 0.1, .weights = w});
+            compare_both(t, y, 40 * close_to(t));
+        }
+}
+END_TEST
+
 START_TEST(an_ignored_row_is_not_read)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
@@ -387,6 +403,7 @@ SUITE(ops_linear_cross_entropy, the_gradient_is_prediction_minus_truth_through_t
       logits_of_50257_classes_are_never_held,
       a_larger_logit_in_a_later_tile_corrects_the_sum_and_a_smaller_one_does_not,
       infinities_and_nan_do_what_they_do_to_two_ops, smoothing_large_logits_keeps_their_digits,
-      an_ignored_row_is_not_read, a_target_written_out_of_range_before_a_replay_counts_as_nan,
+      masked_classes_without_weight_leave_a_smooth_loss_as_it_is, an_ignored_row_is_not_read,
+      a_target_written_out_of_range_before_a_replay_counts_as_nan,
       no_rows_give_0_and_no_classes_can_only_be_ignored, shapes_that_do_not_fit_are_named,
       args_that_make_no_sense_are_named_as_by_cross_entropy)

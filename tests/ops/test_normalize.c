@@ -130,7 +130,7 @@ START_TEST(wrong_arguments_are_named)
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_const(t, at_shape_of(2, 3), NULL);
     at_normalize(t, x, -1);
-    assert_error(t, "normalize: eps is -1 but must be >= 0");
+    assert_error(t, "normalize: eps is -1 but must be finite and >= 0");
     at_clear_error(t);
     at_normalize(t, x, 1e-50);
     assert_error(t, "normalize: 1 / eps is 1e+50, but must be a finite f32");

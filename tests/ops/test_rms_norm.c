@@ -160,7 +160,7 @@ START_TEST(wrong_arguments_are_named)
     assert_error(t, "rms_norm: x is [2,3] but gamma is [1,3]: it must be [3]");
     at_clear_error(t);
     at_rms_norm(t, x, NULL, (double)NAN);
-    assert_error(t, "rms_norm: eps is nan but must be >= 0");
+    assert_error(t, "rms_norm: eps is nan but must be finite and >= 0");
     at_clear_error(t);
     at_rms_norm(t, x, NULL, 1e-50);
     assert_error(t, "rms_norm: 1 / eps is 1e+50, but must be a finite f32");

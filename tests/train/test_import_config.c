@@ -191,7 +191,7 @@ START_TEST(files_that_are_no_config_are_refused)
          "byte 36 of it should be no digit behind a zero"},
         {"{\"model_type\":\"gpt2\",\"activation_function\":\"gelu_fast\"}",
          "\"activation_function\" is \"gelu_fast\", but at_model has only gelu_new "
-         "gelu_pytorch_tanh gelu relu silu"},
+         "gelu_pytorch_tanh gelu relu silu tanh"},
         {"{\"a\":[}", "byte 6 of it should be a value"},
         {"{\"a\":\"b", "byte 7 of it should be the end of a string"},
         {"{\"a\":}", "byte 5 of it should be a value"},

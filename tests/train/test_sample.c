@@ -121,13 +121,20 @@ START_TEST(there_must_be_as_many_logits_as_are_drawn_from)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_const(t, at_shape_of(3), NULL);
-    const ptrdiff_t first[] = {-1, 1, 0, PTRDIFF_MAX};
-    const int n[] = {3, 3, 0, 1};
-    for (int i = 0; i < 4; i++) {
+    const ptrdiff_t first[] = {-1, 1, PTRDIFF_MAX};
+    const int n[] = {3, 3, 1};
+    for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(at_sample(x, first[i], n[i], plainly, (at_stream){0}, 0), -1);
         ck_assert(strstr(at_error(t), "sample: logits is [3], which has no ") == at_error(t));
         at_clear_error(t);
     }
+    const char *empty = "sample: to draw one of 0 elements of logits [3,0] is not possible";
+    at_tensor *y = at_const(t, at_shape_of(3, 0), NULL);
+    ck_assert_int_eq(at_sample(y, 0, 0, plainly, (at_stream){0}, 0), -1);
+    assert_error(t, empty);
+    at_clear_error(t);
+    ck_assert_int_eq(at_sample_row(y, 0, plainly, (at_stream){0}, 0), -1);
+    assert_error(t, empty);
     at_close(t);
 }
 END_TEST
