@@ -664,11 +664,11 @@ FUNCTIONS = {  # the result, then the arguments
     "at_tokenizer_llama2": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p),
     "at_tokenizer_vocab": (c_int, POINTER(at_tokenizer)),
     "at_tokenizer_kind": (c_char_p, POINTER(at_tokenizer)),
-    "at_token_bytes": (c_char_p, POINTER(at_tokenizer), c_int, POINTER(c_int)),
+    "at_token_bytes": (POINTER(c_char), POINTER(at_tokenizer), c_int, POINTER(c_int)),
     "at_tokenizer_find": (c_int, POINTER(at_tokenizer), c_char_p, c_ssize_t),
     "at_encode": (POINTER(c_int32), POINTER(at_tape), POINTER(at_tokenizer), c_char_p, c_ssize_t,
     POINTER(c_ssize_t)),
-    "at_decode": (c_char_p, POINTER(at_tape), POINTER(at_tokenizer), POINTER(c_int32), c_ssize_t,
+    "at_decode": (POINTER(c_char), POINTER(at_tape), POINTER(at_tokenizer), POINTER(c_int32), c_ssize_t,
     POINTER(c_ssize_t)),
     "at_tokenizer_text": (c_char_p, POINTER(at_tape), POINTER(at_tokenizer)),
     "at_tokenizer_of_text": (POINTER(at_tokenizer), POINTER(at_tape), c_char_p),
@@ -756,7 +756,7 @@ LIBRARY = _load()
 
 
 def shape(*dims):
-    return at_shape(len(dims), dims)
+    return at_shape(len(dims), dims[:at_shape.dim.size // 4])  # of more the function says that they are too many
 
 
 def text_of(printer, *arguments):
@@ -1265,6 +1265,8 @@ class Tape:
             x, wide = self.blank(ATTIC_REAL, numbers.shape), numbers.astype("f8")
             at_write_f64(x, wide.ctypes.data_as(POINTER(c_double)), wide.size)
         else:
+            if numbers.dtype == np.uint64:  # what no int64 holds is too large for i32 in any case
+                numbers = np.minimum(numbers, np.uint64(2**63 - 1))
             x, wide = self.blank(ATTIC_I32, numbers.shape), numbers.astype("i8")
             at_write_i64(x, wide.ctypes.data_as(POINTER(c_int64)), wide.size)
         _raise_error_of(self.tape)

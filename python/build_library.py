@@ -18,7 +18,8 @@ class build_py(setuptools_build_py.build_py):
     def run(self):
         super().run()
         folder = os.path.abspath(os.path.join(self.build_lib, "make"))
-        subprocess.run([os.getenv("MAKE", "make"), f"-j{os.cpu_count()}", "lib", f"B={folder}"], check=True)
+        B = os.path.relpath(folder)  # for make, in whose words a space would end
+        subprocess.run([os.getenv("MAKE", "make"), f"-j{os.cpu_count()}", "lib", f"B={B}"], check=True)
         shutil.copyfile(os.path.join(folder, NAME), os.path.join(self.build_lib, NAME))
         shutil.rmtree(folder)
 

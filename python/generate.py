@@ -27,6 +27,7 @@ TYPES = {"_Bool": "c_bool", "char": "c_char", "unsigned char": "c_ubyte", "int":
          "uint8_t": "c_uint8", "uint16_t": "c_uint16", "float": "c_float", "double": "c_double",
          "size_t": "c_size_t", "ptrdiff_t": "c_ssize_t", "char *": "c_char_p", "void *": "c_void_p",
          "FILE *": "c_void_p", "void": "None"}
+LENGTHS = ("POINTER(c_int)", "POINTER(c_ssize_t)")  # of a result, as the last argument
 KIND = r"(unsigned char|(?:struct )?\w+)"
 
 
@@ -74,6 +75,8 @@ class Headers:
         if text.startswith("API "):
             result, name, arguments = re.match(r"API (.*?)\b(at_\w+) ?\((.*)\)$", text).groups()
             self.functions[name] = [self.type(result)] + self.arguments(arguments)
+            if self.functions[name][0] == "c_char_p" and self.functions[name][-1] in LENGTHS:
+                self.functions[name][0] = "POINTER(c_char)"  # bytes, of which some may be 0
         elif match := re.match(r"(?:typedef )?enum \{(.*)\} ?(\w*)$", text):
             self.enums += [match[2]] if match[2] else []
             self.read_values(match[1])

@@ -7,8 +7,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 make=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d)/'a folder' # with a space, as a home may have
+mkdir "$work"
+trap 'rm -rf "${work%/*}"' EXIT
 
 archive=$PWD/$($make -s dist)
 awk '/^## From Python/ { here = 1 } here && /^```python/ { code = 1; next } /^```/ { if (code) exit } code' \
@@ -17,6 +18,7 @@ awk '/^## From Python/ { here = 1 } here && /^```python/ { code = 1; next } /^``
 
 cd "$work"
 unset MAKEFLAGS MAKELEVEL ATTIC_LIBRARY PYTHONPATH || true
+export TMPDIR="$work"
 "${PYTHON:-python3}" -m venv --system-site-packages venv
 venv/bin/python -m pip --disable-pip-version-check install -q --no-index --no-build-isolation "$archive"
 mkdir alone

@@ -1,4 +1,5 @@
 /* adapters.c -- adapters written as a folder of Hugging Face's PEFT; see export.h. */
+#include <math.h>
 #include <string.h>
 
 #include "autograd/file.h"
@@ -51,18 +52,7 @@ static bool part_is_sound(at_tape *t, const at_adapted_module *d, int part)
     AT_REQUIRE(t, W.ndim == 2 && at_same_shape(W, d->part[0]->w->shape),
                "lora_export: %s is no matrix, or not like %s", at_text(l->W),
                at_text(d->part[0]->w));
-    if (!l->lora_A) return true;
-    if (!at_check_any(t, "lora_export", "A", l->lora_A) ||
-        !at_check_any(t, "lora_export", "B", l->lora_B) ||
-        !at_check_any(t, "lora_export", "alpha", l->lora_alpha))
-        return false;
-    const int r = at_last(l->lora_A->shape);
-    AT_REQUIRE(t,
-               at_same_shape(l->lora_A->shape, at_shape_of(W.dim[0], r)) &&
-                   at_same_shape(l->lora_B->shape, at_shape_of(r, W.dim[1])),
-               "lora_export: %s and %s are no adapter of %s", at_text(l->lora_A),
-               at_text(l->lora_B), at_text(l->W));
-    return true;
+    return !l->lora_A || at_is_adapter(t, "lora_export", l);
 }
 
 /* Its rank and alpha, from the adapters of its parts; rank 0 if there are none. */
@@ -76,11 +66,13 @@ static bool sum_ranks(at_tape *t, at_adapted_module *d)
         if (!part_is_sound(t, d, k)) return false;
         if (!layer->lora_A) continue;
         const double alpha = at_item(layer->lora_alpha), r = at_last(layer->lora_A->shape);
-        AT_REQUIRE(t, alpha > 0, "lora_export: %s is %g, but PEFT has positive ones alone",
+        AT_REQUIRE(t, alpha > 0 && isfinite(alpha),
+                   "lora_export: %s is %g, but PEFT has positive and finite ones alone",
                    at_text(layer->lora_alpha), alpha);
-        AT_REQUIRE(t, d->rank == 0 || alpha / r == scale,
-                   "lora_export: %s has alpha/r = %g, but beside it in GPT-2's c_attn are others "
-                   "with %g: they have one alpha",
+        /* alpha was rounded to float, each on its own */
+        AT_REQUIRE(t, d->rank == 0 || fabs(alpha / r - scale) <= 1e-6 * scale,
+                   "lora_export: %s has alpha/r = %.9g, but beside it in GPT-2's c_attn are others "
+                   "with %.9g: they have one alpha",
                    at_text(layer->W), alpha / r, scale);
         if (d->rank == 0) d->alpha = alpha, scale = alpha / r, first = r;
         d->rank += (int)r;

@@ -1,7 +1,7 @@
 /* adapters_import.c -- adapters from a folder of Hugging Face's PEFT; see export.h.
  *
- * Everything is visited twice: first the config, names and shapes are checked, then adapters are
- * made.  So a folder that does not fit changes nothing. */
+ * Everything is visited twice: first the config, names, shapes and elements are checked, then
+ * adapters are made.  So a folder that does not fit changes nothing. */
 #include <string.h>
 
 #include "autograd/op.h"
@@ -103,21 +103,19 @@ static bool fit_module(adapter_job *g, at_adapted_module *d)
     if (at[0] < 0 && at[1] < 0) return true;
     AT_REQUIRE(t, at[0] >= 0 && at[1] >= 0, "lora_import: the file has \"%s\", but no \"%s\"",
                name[at[0] < 0], name[at[0] >= 0]);
-    for (int k = 0; k < d->parts; k++) {
-        const at_linear *layer = d->part[k]->layer;
-        if (!at_check_stored(t, "lora_import", "W", layer->W)) return false;
-        AT_REQUIRE(t, layer->W->shape.ndim == 2, "lora_import: %s is no matrix", at_text(layer->W));
-        AT_REQUIRE(t, !layer->lora_A, "lora_import: %s has an adapter already", at_text(layer->W));
-        AT_REQUIRE(t, at_same_shape(layer->W->shape, d->part[0]->w->shape),
-                   "lora_import: %s is another shape than %s, so \"%s\" has no place for both",
-                   at_text(layer->W), at_text(d->part[0]->w), name[0]);
-    }
     const char *rank = pattern_of(g->ranks, at_module_name(d, module));
     const char *alpha = pattern_of(g->alphas, module);
     d->rank = g->set.r, d->alpha = g->set.alpha;
     if ((rank && !at_take_size(g->ranks, rank, true, &d->rank)) ||
         (alpha && !at_take_real(g->alphas, alpha, AT_TINY, &d->alpha)))
         return false;
+    for (int k = 0; k < d->parts; k++) {
+        const at_linear *layer = d->part[k]->layer;
+        if (!at_lora_fits(t, "lora_import", layer, d->alpha)) return false;
+        AT_REQUIRE(t, at_same_shape(layer->W->shape, d->part[0]->w->shape),
+                   "lora_import: %s is another shape than %s, so \"%s\" has no place for both",
+                   at_text(layer->W), at_text(d->part[0]->w), name[0]);
+    }
     const at_shape w = d->part[0]->w->shape;
     const at_shape must[] = {at_shape_of(d->rank, w.dim[0]),
                              at_shape_of(d->part[0]->layout.parts * w.dim[1], d->rank)};
@@ -211,7 +209,13 @@ static bool find_adapters(adapter_job *g)
         AT_REQUIRE(
             t, g->used[i], "lora_import: the file has \"%s\" %s, for which the model has no place",
             at_shown(at_tensors_name(g->f, i), -1), at_shape_text(at_tensors_shape(g->f, i)));
-    return true;
+    bool good = true; /* can the tape hold all elements? */
+    for (int i = 0; good && i < at_tensors_count(g->f); i++) {
+        at_mark here = at_mark_here(t);
+        good = at_tensors_load(g->f, at_tensors_name(g->f, i));
+        at_rewind(t, here);
+    }
+    return good;
 }
 
 static int import_adapters(adapter_job *g, const char *folder)

@@ -46,14 +46,14 @@ AT_API at_tokenizer *at_tokenizer_open(at_tape *t, const char *path);
  * so that all processes and tapes that open it take the memory of one.  They are read-only: they
  * want no gradient, and to write one (at_set, at_load, at_unfreeze, at_model_lora_merge) is a
  * sticky error; adapters (lora.h) learn beside them.  Parameters that the file stores in another
- * dtype than the tape, or not aligned to it, are copied, as by at_model_open: of a file of f16 or
- * bf16 all, unless at_store_params asks for that dtype.  Where the system maps no files
- * (WebAssembly) the file is read.
+ * dtype than the tape, or not aligned to it, are copied, and can learn, as by at_model_open: of a
+ * file of f16 or bf16 all, unless at_store_params asks for that dtype.  Where the system maps no
+ * files (WebAssembly) the file is read.
  *
  * The file must not be written or cut before at_close: a process that reads where it was cut ends
  * by SIGBUS.  at_save and runs write a new file, which takes the name of the old one, and the model
- * keeps the old one; but through a symbolic link, or where a file has two names, they write in
- * place (file.h).  (On Windows no file takes the name of one that is mapped.) */
+ * keeps the old one; but through a symbolic link, where a file has two names or another owner, or
+ * in a folder where no file can be made, they write in place (file.h).  (On Windows no file takes the name of one that is mapped.) */
 AT_API at_model *at_model_open_mapped(at_tape *t, const char *path);
 
 AT_END_C

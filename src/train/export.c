@@ -39,7 +39,9 @@ static bool config_fits(at_tape *t, const char *op, const at_model_config *c,
     } wanted[] = {
         {"norm", gpt2 ? "ATTIC_LAYER_NORM" : "ATTIC_RMS", (int)c->norm,
          c->norm == (gpt2 ? ATTIC_LAYER_NORM : ATTIC_RMS)},
-        {"act", gpt2 ? "ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU or ATTIC_SILU" : "ATTIC_SWIGLU",
+        {"act",
+         gpt2 ? "ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU, ATTIC_SILU or ATTIC_TANH"
+              : "ATTIC_SWIGLU",
          (int)c->act, gpt2 ? act : c->act == ATTIC_SWIGLU},
         {"bias", gpt2 ? "ATTIC_BIAS_ALL" : "ATTIC_BIAS_NONE", (int)c->bias,
          c->bias == (gpt2 ? ATTIC_BIAS_ALL : ATTIC_BIAS_NONE)},

@@ -21,9 +21,10 @@
  *                  [ .  Bk . ]  =  [x Aq Bq, x Ak Bk, x Av Bv]      rank: the sum of their ranks
  *                  [ .  .  Bv]
  *
- * which holds where alpha/r is the same for them, as the matrix has one alpha.  In the other
- * direction each of q, k, v gets all of A and its columns of B, but for rows that are all 0 there:
- * so what was written is read as it was.
+ * which holds where alpha/r is the same for them, to a millionth, as the matrix has one alpha.  In
+ * the other direction each of q, k, v gets all of A and its columns of B, but for rows that are all
+ * 0 there: so what has learned is read as it was written, and of what has not (B = 0) all three get
+ * all of A, or, where one of the others has learned, nothing.
  *
  * A file is written beside its place and renamed (file.h): readers find the old or the new one. */
 #ifndef AT_TRAIN_EXPORT_H
@@ -50,7 +51,7 @@ typedef struct {
  * What the names have no place for is an error that names the field:
  *
  *     GPT-2   norm layer; act gelu_tanh, gelu, relu, silu or tanh; bias all; positions learned;
- *             kv_heads 0
+ *             kv_heads 0 or as heads
  *     Llama   norm rms; act swiglu; bias none; positions rope
  *     both    no qk_norm, gate, sinks, window, post_norm, no_ffn; no adapters: at_model_lora_merge
  *

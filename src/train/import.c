@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "io/archive.h"
 #include "train/published.h"
 
 typedef struct {
@@ -103,6 +104,7 @@ static const char *embedding_name(const at_tensors *f)
 static bool import_all(at_tape *t, at_model *m, const at_tensors *f)
 {
     AT_REQUIRE(t, m && f, "import: the %s is NULL", m ? "file" : "model");
+    AT_REQUIRE(t, f->source.t == t, "import: the file was opened on another tape");
     const char *E = embedding_name(f);
     AT_REQUIRE(t, E,
                "import: the file has neither GPT-2's \"wte.weight\" nor Llama's "

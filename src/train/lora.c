@@ -8,15 +8,32 @@
 #include "autograd/persist.h"
 #include "ops/ops.h"
 
+bool at_lora_fits(at_tape *t, const char *op, const at_linear *layer, double alpha)
+{
+    static const char *const own[] = {"lora_A", "lora_B", "lora_alpha"};
+    const at_tensor *W = layer->W;
+    if (!at_check_stored(t, op, "the layer's W", W)) return false;
+    AT_REQUIRE(t, at_find_param(t, W->name) == W, "%s: %s is no parameter", op, at_text(W));
+    AT_REQUIRE(t, W->shape.ndim == 2, "%s: %s is no matrix", op, at_text(W));
+    AT_REQUIRE(t, !layer->lora_A, "%s: %s has an adapter already", op, at_text(W));
+    const char *dot = strrchr(W->name, '.');
+    for (int i = 0; i < 3; i++) {
+        char *name = at_text_buffer();
+        snprintf(name, AT_TEXT_SIZE, "%.*s%s", dot ? (int)(dot + 1 - W->name) : 0, W->name, own[i]);
+        AT_REQUIRE(
+            t, !at_find_param(t, name),
+            "%s: there is a parameter \"%s\", so %s can have no adapter: one that was merged "
+            "leaves its own on the tape",
+            op, name, at_text(W));
+    }
+    return at_check_number(t, op, "alpha", alpha);
+}
+
 static bool can_be_adapted(at_tape *t, const at_linear *layer, at_lora_args args)
 {
     AT_REQUIRE(t, layer, "lora: the layer is NULL");
-    if (!at_check_stored(t, "lora", "the layer's W", layer->W)) return false;
-    AT_REQUIRE(t, at_find_param(t, layer->W->name) == layer->W, "lora: %s is no parameter",
-               at_text(layer->W));
-    AT_REQUIRE(t, !layer->lora_A, "lora: %s has an adapter already", at_text(layer->W));
     AT_REQUIRE(t, args.rank >= 1, "lora: rank is %d but must be at least 1", args.rank);
-    return at_check_number(t, "lora", "alpha", args.alpha);
+    return at_lora_fits(t, "lora", layer, args.alpha);
 }
 
 bool at_linear_lora(at_tape *t, at_linear *layer, at_lora_args args)
@@ -36,6 +53,22 @@ bool at_linear_lora(at_tape *t, at_linear *layer, at_lora_args args)
     return true;
 }
 
+bool at_is_adapter(at_tape *t, const char *op, const at_linear *layer)
+{
+    const at_tensor *W = layer->W, *A = layer->lora_A, *B = layer->lora_B;
+    if (!at_check_stored(t, op, "the layer's W", W) ||
+        !at_check_any(t, op, "the layer's lora_A", A) ||
+        !at_check_any(t, op, "the layer's lora_B", B) ||
+        !at_check_any(t, op, "the layer's lora_alpha", layer->lora_alpha))
+        return false;
+    const int r = at_last(A->shape);
+    AT_REQUIRE(t,
+               W->shape.ndim == 2 && at_same_shape(A->shape, at_shape_of(W->shape.dim[0], r)) &&
+                   at_same_shape(B->shape, at_shape_of(r, W->shape.dim[1])),
+               "%s: %s and %s are no adapter of %s", op, at_text(A), at_text(B), at_text(W));
+    return true;
+}
+
 /* W <- W + (alpha/r) A B;  B <- 0 */
 static bool fold(at_tape *t, const at_linear *layer)
 {
@@ -43,11 +76,6 @@ static bool fold(at_tape *t, const at_linear *layer)
     double scale = at_item(layer->lora_alpha) / at_last(A->shape);
     at_tensor *AB = at_scale(t, at_matmul(t, A, B), scale);
     if (!AB) return false;
-    AT_REQUIRE(t, at_same_shape(AB->shape, W->shape), "lora: A B is %s, but W is %s", at_text(AB),
-               at_text(W));
-    at_written(W);
-    at_written(B);
-    if (!at_ok(t)) return false;
     for (ptrdiff_t n = at_count(W->shape), i = 0; i < n; i++)
         at_store(W->dtype, W->data, i, at_element(W, i) + at_element(AB, i));
     memset(B->data, 0, at_bytes(B));
@@ -58,11 +86,11 @@ bool at_linear_merge(at_tape *t, at_linear *layer)
 {
     AT_REQUIRE(t, layer && layer->lora_A, "lora: the layer %s has no adapter",
                at_text(layer ? layer->W : NULL));
-    if (!at_check_stored(t, "lora", "the layer's W", layer->W) ||
-        !at_check_any(t, "lora", "the layer's lora_alpha", layer->lora_alpha))
-        return false;
     at_tensor *AB[] = {layer->lora_A, layer->lora_B};
-    if (!at_set_frozen(t, "lora", AB, 2, true)) return false;
+    if (!at_is_adapter(t, "lora", layer)) return false;
+    at_written(layer->W); /* an error if it is read-only, before anything else is changed */
+    at_written(layer->lora_B);
+    if (!at_ok(t) || !at_set_frozen(t, "lora", AB, 2, true)) return false;
     at_mark here = at_mark_here(t);
     bool good = fold(t, layer);
     at_rewind(t, here);

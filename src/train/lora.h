@@ -41,7 +41,8 @@ typedef struct {
 AT_API bool at_linear_lora(at_tape *t, at_linear *layer, at_lora_args args);
 /* W <- W + (alpha/r) A B, and the layer is without adapter again, as fast as it was; y differs by
  * rounding alone, that to 16 bits if W is stored so.  W stays frozen.  A and B stay on the tape:
- * frozen, unused, and B zero, so that what is saved says the same with them as without. */
+ * frozen, unused, and B zero, so that what is saved says the same with them as without.  They have
+ * the names that a new adapter would have, so there can be none. */
 AT_API bool at_linear_merge(at_tape *t, at_linear *layer);
 
 /* Freezes every parameter of the model and gives an adapter to the matrices of it
@@ -54,8 +55,12 @@ AT_API int at_model_lora(at_tape *t, at_model *m, at_lora_args args);
  * none is one. */
 AT_API int at_model_lora_merge(at_tape *t, at_model *m);
 
-/* Freezes every parameter of the model.  Private to src/train. */
+/* Private to src/train: freezes every parameter of the model;  can the layer have an adapter with
+ * this alpha, which has none?  and is the one that it has as at_linear_lora leaves it?  The last two
+ * are sticky errors of `op` if not. */
 bool at_model_freeze(at_tape *t, const at_model *m);
+bool at_lora_fits(at_tape *t, const char *op, const at_linear *layer, double alpha);
+bool at_is_adapter(at_tape *t, const char *op, const at_linear *layer);
 
 AT_END_C
 #endif

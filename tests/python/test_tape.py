@@ -55,6 +55,10 @@ class Tape(unittest.TestCase):
     def test_numbers_that_a_tensor_cannot_hold_are_an_error(self):
         with self.assertRaisesRegex(attic.Error, "3000000000"):
             self.t.tensor(np.array([3000000000]))
+        with self.assertRaisesRegex(attic.Error, str(2**63 - 1)):
+            self.t.tensor(np.array([2**64 - 1], dtype="u8"))
+        with self.assertRaisesRegex(attic.Error, "a tensor of 9 axes is not possible"):
+            self.t.tensor(np.zeros((1,) * 9))
         with self.assertRaisesRegex(TypeError, "complex128"):
             self.t.tensor(A * 1j)
 
@@ -73,6 +77,13 @@ class Tape(unittest.TestCase):
             self.t.softmax()
         with self.assertRaisesRegex(TypeError, "at_softmax takes no more than 1"):
             self.t.softmax(A, 0)
+
+    def test_bytes_of_a_token_and_of_a_text_may_be_0(self):
+        k, n = self.t.tokenizer_bytes(None, 0), attic.c_int()
+        self.assertEqual(attic.at_token_bytes(k, 65, n)[:n.value], b"A")
+        self.assertEqual(attic.at_token_bytes(k, 0, n)[:n.value], b"\0")
+        size = attic.c_ssize_t()
+        self.assertEqual(self.t.decode(k, [97, 0, 98], 3, size)[:size.value], b"a\0b")
 
     def test_a_step_frees_what_it_computes(self):
         used = []

@@ -171,8 +171,30 @@ START_TEST(a_matrix_with_two_alphas_is_refused)
     ck_assert(!at_model_lora_export(t, m, home, (at_export_args){0}));
     assert_error(t,
                  "lora_export: \"block0.attention.q.lora_alpha\" [] is -4, but PEFT has positive "
-                 "ones alone");
+                 "and finite ones alone");
+    at_clear_error(t);
+    at_write_f64(m->block[0].attention.q.lora_alpha, (double[]){(double)INFINITY}, 1);
+    ck_assert(!at_model_lora_export(t, m, home, (at_export_args){0}));
+    ck_assert_ptr_nonnull(strstr(at_error(t), "is inf, but PEFT has positive and finite ones"));
     at_close(t);
+    scratch_remove(home);
+}
+END_TEST
+
+/* 0.4 / 4 and 0.3 / 3 are one number, and rounded to float they are not. */
+START_TEST(alphas_that_differ_by_their_rounding_are_one)
+{
+    scratch_folder(home);
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = adapted(t, gpt2_sizes, (at_lora_args){.rank = 4, .alpha = 0.4, .only = "*.q.W"});
+    at_model_lora(t, m, (at_lora_args){.rank = 3, .alpha = 0.3, .only = "*.v.W"});
+    const at_linear *q = &m->block[0].attention.q, *v = &m->block[0].attention.v;
+    ck_assert(at_item(q->lora_alpha) / 4 != at_item(v->lora_alpha) / 3);
+    ck_assert_msg(at_model_lora_export(t, m, home, (at_export_args){0}), "%s", at_error(t));
+    at_tape *u = at_open(ATTIC_F32, 1);
+    ck_assert_int_eq(at_model_lora_import(u, scattered(u, gpt2_sizes), home), 2);
+    ck_assert(at_ok(u));
+    at_close(t), at_close(u);
     scratch_remove(home);
 }
 END_TEST
@@ -410,6 +432,32 @@ START_TEST(tensors_that_do_not_fit_are_refused_and_change_nothing)
 END_TEST
 
 /* Each is read, or refused as a file. */
+START_TEST(numbers_that_a_tape_cannot_hold_change_nothing)
+{
+    scratch_folder(home);
+    at_tape *wide = at_open(ATTIC_F64, 1);
+    at_tensor *x[] = {peft_tensor(wide, GPT2_ADAPTER "A.weight", 4, 8),
+                      peft_tensor(wide, GPT2_ADAPTER "B.weight", 24, 4)};
+    for (int i = 0; i < 3; i++) {
+        at_set(x[1], i == 0 ? 1e300 : 1, 23, 3);
+        write_adapter_folder(
+            wide, i == 1 ? CONFIG("4", ",\"alpha_pattern\":{\"c_attn\":1e300}") : CONFIG("4", ""),
+            x, 2);
+        at_tape *t = at_open(ATTIC_F32, 1);
+        at_model *m = scattered(t, gpt2_sizes);
+        const int n = at_model_lora_import(t, m, home);
+        ck_assert_msg(n == (i == 2 ? 3 : 0), "%s", at_error(t));
+        ck_assert(m->E->wants_grad == (i < 2));
+        ck_assert_int_eq(at_param_count(t) - m->n_params, i < 2 ? 0 : 3 * 3);
+        if (i == 0) ck_assert_ptr_nonnull(strstr(at_error(t), "1e+300"));
+        if (i == 1) assert_error(t, "lora_import: alpha is 1e+300, but must be a finite f32");
+        at_close(t);
+    }
+    at_close(wide);
+    scratch_remove(home);
+}
+END_TEST
+
 START_TEST(no_truncation_and_no_changed_byte_of_a_config_crashes)
 {
     scratch_folder(home);
@@ -482,10 +530,12 @@ END_TEST
 
 SUITE(train_adapters, adapters_come_back_in_every_bit_onto_the_base_as_it_was,
       llama_has_one_module_for_each_matrix, the_c_attn_of_gpt2_has_blocks,
-      a_matrix_with_two_alphas_is_refused, an_export_without_adapters_or_names_is_refused,
+      a_matrix_with_two_alphas_is_refused, alphas_that_differ_by_their_rounding_are_one,
+      an_export_without_adapters_or_names_is_refused,
       what_peft_trained_adds_the_product_of_its_matrices, columns_of_rotated_pairs_are_put_in_order,
       an_adapter_that_has_not_learned_is_one_for_each,
       settings_that_change_what_is_computed_are_refused,
       tensors_that_do_not_fit_are_refused_and_change_nothing,
+      numbers_that_a_tape_cannot_hold_change_nothing,
       no_truncation_and_no_changed_byte_of_a_config_crashes, a_folder_that_is_not_there_is_an_error,
       every_allocation_of_adapters_may_fail)

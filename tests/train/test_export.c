@@ -363,10 +363,12 @@ START_TEST(a_field_without_a_place_is_refused_by_name)
         {ATTIC_NAMES_GPT2, {GPT2, .kv_heads = 1}, "GPT-2 has no .kv_heads = 1, it needs 0"},
         {ATTIC_NAMES_GPT2,
          {TINY, .act = ATTIC_SWIGLU},
-         "GPT-2 has no .act = 4, it needs ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU or ATTIC_SILU"},
+         "GPT-2 has no .act = 4, it needs ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU, ATTIC_SILU or "
+         "ATTIC_TANH"},
         {ATTIC_NAMES_GPT2,
          {TINY, .act = ATTIC_RELU2},
-         "GPT-2 has no .act = 5, it needs ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU or ATTIC_SILU"},
+         "GPT-2 has no .act = 5, it needs ATTIC_GELU_TANH, ATTIC_GELU, ATTIC_RELU, ATTIC_SILU or "
+         "ATTIC_TANH"},
         {ATTIC_NAMES_GPT2, {TINY}, "GPT-2 has no .bias = 0, it needs ATTIC_BIAS_ALL"},
         {ATTIC_NAMES_GPT2,
          {TINY, .bias = ATTIC_BIAS_ALL},

@@ -454,7 +454,12 @@ START_TEST(no_model_no_file_and_other_files_are_refused)
     at_clear_error(t);
     ck_assert(!at_model_import(t, NULL, NULL));
     assert_error(t, "import: the model is NULL");
-    at_close(t);
+    at_clear_error(t);
+    at_tape *other = at_open(ATTIC_F32, 1);
+    at_tensors *f = at_tensors_open(other, golden_path("gpt2", ""));
+    ck_assert(f && !at_model_import(t, m, f));
+    assert_error(t, "import: the file was opened on another tape");
+    at_close(t), at_close(other);
 }
 END_TEST
 

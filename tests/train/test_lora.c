@@ -125,6 +125,15 @@ START_TEST(folding_in_changes_W_and_the_result_only_by_rounding)
         assert_values(folded, with, 20 * close_to(t));
         ck_assert_int_eq(at_model_lora_merge(t, m), 0);
         assert_error(t, "lora: the model has no adapters");
+        at_clear_error(t);
+        const int params = at_param_count(t);
+        at_rewind(t, here);
+        at_unfreeze(t, (at_names){.only = "E"});
+        ck_assert_int_eq(at_model_lora(t, m, (at_lora_args){.rank = 3, .only = "*.q.W"}), 0);
+        assert_error(t, "lora: there is a parameter \"block0.attention.q.lora_A\", so "
+                        "\"block0.attention.q.W\" [12,12] can have no adapter: one that was "
+                        "merged leaves its own on the tape");
+        ck_assert(at_param_count(t) == params && m->E->wants_grad);
     }
 }
 END_TEST

@@ -115,6 +115,7 @@ START_TEST(its_parameters_can_be_read_and_not_written)
     assert_refused(u, m, E, at_load(u, path, (at_part_args){0}), "set: \"E\" [40,32] is read-only");
     ck_assert_int_gt(at_model_lora(u, shared, (at_lora_args){.rank = 2}), 0);
     assert_refused(u, m, E, at_model_lora_merge(u, shared), "set: \"block0.attention.q.W\"");
+    ck_assert(shared->block[0].attention.q.lora_A->wants_grad);
     ck_assert_int_eq(at_freeze(u, (at_names){.only = "E"}), 1); /* it is frozen already */
     at_mark step = at_mark_here(u);
     at_backward(u, at_sum(u, logits_of(u, shared))); /* adapters learn beside them */
