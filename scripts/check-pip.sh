@@ -25,8 +25,8 @@ mkdir alone
 cd alone
 ../venv/bin/python ../program.py >../said
 cat ../said
-place=$(../venv/bin/python -c 'import attic; print(attic.__file__, attic.LIBRARY._name)')
-for file in $place; do
+place=$(../venv/bin/python -c 'import attic; print(attic.__file__, attic.LIBRARY._name, sep="\n")')
+echo "$place" | while read -r file; do
     case $file in
     "$work"/venv/*) ;;
     *) echo "pip installed another one: $file" >&2; exit 1 ;;

@@ -209,7 +209,7 @@ AT_API bool at_check_alive(at_tape *t, const char *op, const char *arg, const at
 AT_API bool at_check_stored(at_tape *t, const char *op, const char *arg, const at_tensor *x);
 /* value must be finite, and stay so in the real type of the tape: 1e300 is infinite in f32. */
 AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
-/* Is eps 0, or positive, and both it and 1 / eps finite in the real type?  A sticky error if not. */
+/* Is eps 0, or positive, and 1 / eps finite in the real type?  A sticky error if not. */
 bool at_check_eps(at_tape *t, const char *op, double eps);
 
 /* ------------------------------------------------------------------ inspection ----------------- */

@@ -53,7 +53,8 @@ AT_API at_tokenizer *at_tokenizer_open(at_tape *t, const char *path);
  * The file must not be written or cut before at_close: a process that reads where it was cut ends
  * by SIGBUS.  at_save and runs write a new file, which takes the name of the old one, and the model
  * keeps the old one; but through a symbolic link, where a file has two names or another owner, or
- * in a folder where no file can be made, they write in place (file.h).  (On Windows no file takes the name of one that is mapped.) */
+ * in a folder where no file can be made, they write in place (file.h).  (On Windows no file takes
+ * the name of one that is mapped.) */
 AT_API at_model *at_model_open_mapped(at_tape *t, const char *path);
 
 AT_END_C

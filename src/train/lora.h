@@ -55,9 +55,9 @@ AT_API int at_model_lora(at_tape *t, at_model *m, at_lora_args args);
  * none is one. */
 AT_API int at_model_lora_merge(at_tape *t, at_model *m);
 
-/* Private to src/train: freezes every parameter of the model;  can the layer have an adapter with
- * this alpha, which has none?  and is the one that it has as at_linear_lora leaves it?  The last two
- * are sticky errors of `op` if not. */
+/* Private to src/train: freezes every parameter of the model; can the layer, which has none, get an
+ * adapter with this alpha; is the one that it has as at_linear_lora leaves it?  The last two are
+ * sticky errors of `op` if not. */
 bool at_model_freeze(at_tape *t, const at_model *m);
 bool at_lora_fits(at_tape *t, const char *op, const at_linear *layer, double alpha);
 bool at_is_adapter(at_tape *t, const char *op, const at_linear *layer);

@@ -169,8 +169,8 @@ AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
  *
  *     {"step":1,"loss":4.61512089,"norm":1.32,"seconds":0.051,"per_second":20080}
  *
- * A value that is not finite, nan or inf in log.csv, is null.  What a checkpoint does not know is cut off
- * when the run is resumed, from both: here the lines behind its step.
+ * A value that is not finite, nan or inf in log.csv, is null.  What a checkpoint does not know is
+ * cut off when the run is resumed, from both: here the lines behind its step.
  *
  * "loss" and "norm" are looked at: if one is not finite, the step is skipped.  Its gradients are
  * dropped, so that the optimizer that comes next moves nothing (and does not take it for an error,
