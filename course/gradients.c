@@ -20,8 +20,8 @@ typedef struct {
     gradients_report *r; /* sizes and settings */
 } problem;
 
-__attribute__((format(printf, 3, 4))) static bool refuse(gradients_report *r, gradients_kind kind,
-                                                         const char *format, ...)
+AT_PRINTF(3, 4)
+static bool refuse(gradients_report *r, gradients_kind kind, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
