@@ -41,6 +41,7 @@ $(fuzzer): $(call objects,tests/fuzz/files.c course/arrays.c $(filter src/system
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests -Icourse
 
+coverage: export CK_DEFAULT_TIMEOUT = 0# -O0, and counting
 coverage: ## lines of src/ reached by tests and gradient checks, per file
 	@find build -path '*-coverage/*' -name '*.gcda' -delete 2>/dev/null || true
 	$(sub) MODE=coverage test $(gradcheck_too)
