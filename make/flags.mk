@@ -26,7 +26,7 @@ mode_tsan := $(debug) -fsanitize=thread
 mode_valgrind := $(debug)
 mode_fuzz := $(debug) -DATTIC_DEBUG -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 mode_size := -Oz -ffunction-sections -fdata-sections -DNDEBUG -DATTIC_WITHOUT_DUAL
-mode_coverage := -O0 -g --coverage -fprofile-update=atomic
+mode_coverage := -O0 -g --coverage -DATTIC_COVERAGE -fprofile-update=atomic
 ifeq ($(mode_$(MODE)),)
 $(error MODE=$(MODE) is none of release, debug, size, asan, tsan, valgrind, coverage, fuzz)
 endif

@@ -115,7 +115,7 @@ __attribute__((noinline)) static int forked_status(int count, int (*work)(void))
         alarm(60); /* who waits for ever is ended */
         int status = work();
         fflush(NULL);
-        _exit(status);
+        end_fork(status);
     }
     int status = 0, first = 0;
     for (int i = 0; i < count; i++) {

@@ -104,7 +104,7 @@ __attribute__((noinline, unused)) static int status_of(int (*run)(void))
     if (child == 0) {
         status = run();
         fflush(NULL);
-        _exit(status);
+        end_fork(status);
     }
     ck_assert(child > 0 && waitpid(child, &status, 0) == child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);

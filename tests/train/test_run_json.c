@@ -99,7 +99,7 @@ static int killed_in_step_8(void)
     FILE *f = fopen(little_path("log.jsonl"), "ab"); /* it came to half of its next line */
     fputs("{\"step\":8,\"lo", f);
     fclose(f);
-    _exit(3);
+    end_fork(3);
 }
 
 START_TEST(a_killed_run_leaves_no_line_behind_its_checkpoint)
