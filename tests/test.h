@@ -36,7 +36,7 @@ static inline void mark_line(const char *file, int line)
 #define _mark_point(file, line) mark_line(file, line)
 
 /* _exit, for a process that was forked: what it has reached counts, too (make coverage). */
-static inline void end_fork(int status)
+__attribute__((noreturn)) static inline void end_fork(int status)
 {
 #ifdef ATTIC_COVERAGE
     void __gcov_dump(void);

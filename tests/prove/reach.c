@@ -211,7 +211,7 @@ const at_case at_cases_zero[] = {
          "momentum"),
     STEP("lion", case_lion, &(bool){false}, "two steps"),
     STEP("lion", case_lion, &(bool){true}, "a gradient of 0"),
-    STEP("clip_grad_value", case_clip_value, NULL, "and a step"),
+    ROW("clip_grad_value", "[16] [16] [16]", case_clip_value, .note = "and a step"),
     ROW("muon", "[3,2] [3,2] [3,2]", case_muon,
         .ctx = (&(at_muon_args){.momentum = 0.5, .steps = 1}), .note = "tall"),
     ROW("muon", "[2,2] [2,2] [2,2]", case_muon,
@@ -220,5 +220,7 @@ const at_case at_cases_zero[] = {
     ROW("muon", "[1,4] [1,4] [1,4]", case_muon,
         .ctx = (&(at_muon_args){.momentum = 0.5, .weight_decay = 0.25, .steps = 1}),
         .note = "wide, weight decay"),
+    ROW("muon", "[2,8] [2,8] [2,8]", case_muon,
+        .ctx = (&(at_muon_args){.momentum = 0.5, .steps = 1}), .note = "a norm in lanes"),
     STEP("ema", case_ema, NULL, "of two, exchanged"),
     {0}};
