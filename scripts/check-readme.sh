@@ -77,8 +77,10 @@ while [ "$n" -le "$count" ]; do
         "$work/program" >"$work/output"
         run=$((run + 1))
     elif [ -f "$block.python" ]; then
-        ATTIC_LIBRARY=$(dirname "$library")/libattic.so PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 \
-            ${PYTHON:-python3} "$block.python" >"$work/output"
+        mkdir -p "$work/empty"
+        built=$PWD/$(dirname "$library") files=$PWD/python
+        (cd "$work/empty" && ATTIC_LIBRARY=$built/libattic.so PYTHONPATH=$files PYTHONDONTWRITEBYTECODE=1 \
+            ${PYTHON:-python3} "$block.python") >"$work/output"
         run=$((run + 1))
     elif [ -f "$block.text" ]; then
         [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"
