@@ -85,7 +85,8 @@ typedef struct {
     const REAL *w; /* weights of the classes */
     const int32_t *target;
     entropy_row *row;
-    WIDE *sum; /* of dz, by classes */
+    WIDE *sum;   /* of dz, by classes */
+    WIDE before; /* the sum of the weights of the classes before j0 */
     REAL *z;
     ptrdiff_t i0, j0;
     int rows, n;
@@ -124,7 +125,7 @@ static void entropy_logits(const entropy_tile *x)
 static void entropy_sweep(entropy_tile *x, at_range_body *work, void (*end)(entropy_tile *))
 {
     const cross_entropy_args *a = &x->a->loss;
-    for (x->j0 = 0; x->j0 < a->N && a->rows > 0; x->j0 += ENTROPY_CLASSES)
+    for (x->j0 = 0; x->j0 < a->N && a->rows > 0; x->j0 += ENTROPY_CLASSES) {
         for (x->i0 = 0; x->i0 < a->rows; x->i0 += ENTROPY_ROWS) {
             const ptrdiff_t n = a->N - x->j0, rows = a->rows - x->i0;
             x->n = n < ENTROPY_CLASSES ? (int)n : ENTROPY_CLASSES;
@@ -133,6 +134,8 @@ static void entropy_sweep(entropy_tile *x, at_range_body *work, void (*end)(entr
             at_for(x->rows, x->n, 0, work, x);
             if (end) end(x);
         }
+        x->before += x->w ? (WIDE)row_sum(x->n, x->w + x->j0) : (WIDE)x->n;
+    }
 }
 
 /* ------------------------------------------------------------------ forward -------------------- */
@@ -149,16 +152,14 @@ static void entropy_begin(const entropy_tile *x, entropy_row *r, int32_t target)
         r->V = cross_entropy_weight(a, x->w, target);
 }
 
-/* before: the sum of the weights of the classes before the tile */
-static void entropy_read(const entropy_tile *x, entropy_row *r, const REAL *z, ptrdiff_t target,
-                         WIDE before)
+static void entropy_read(const entropy_tile *x, entropy_row *r, const REAL *z, ptrdiff_t target)
 {
     const REAL *w = x->w ? x->w + x->j0 : NULL, top = row_max(x->n, z);
     const REAL m = VALUE(top) <= VALUE(r->m) ? r->m : top; /* NaN, if top is */
     if (target >= 0 && target < x->n) r->hit = z[target];
     const bool first = VALUE(r->m) == MINUS_INFINITY, none = VALUE(m) == MINUS_INFINITY;
     if (x->a->loss.user.label_smoothing > 0) {
-        if (!first && VALUE(before) != 0) r->others += ((WIDE)r->m - (WIDE)m) * before;
+        if (!first && VALUE(x->before) != 0) r->others += ((WIDE)r->m - (WIDE)m) * x->before;
         r->others += cross_entropy_others(x->n, z, w, none ? 0 : m);
     }
     if (none) return;
@@ -171,11 +172,9 @@ static void entropy_read_rows(void *tile, ptrdiff_t i, ptrdiff_t to, int slot)
 {
     (void)slot;
     const entropy_tile *x = tile;
-    const WIDE before = x->w ? (WIDE)row_sum(x->j0, x->w) : (WIDE)x->j0;
     for (; i < to; i++) {
         entropy_row *r = x->row + x->i0 + i;
-        if (VALUE(r->V) != 0)
-            entropy_read(x, r, x->z + i * x->n, x->target[x->i0 + i] - x->j0, before);
+        if (VALUE(r->V) != 0) entropy_read(x, r, x->z + i * x->n, x->target[x->i0 + i] - x->j0);
     }
 }
 
