@@ -31,7 +31,7 @@ as_written() {
     grep -q " $2 " "$folder/commands" || { echo "$1 says no more how $2 and attic.c are compiled" >&2; exit 1; }
 }
 as_written README.md main.c
-as_written docs/training.md gpt.c
+as_written docs/training.md train.c
 grep -qxF " *     $(cat "$work/README/commands")" "$single/attic.c" ||
     { echo "attic.c says otherwise than README.md how it is compiled" >&2; exit 1; }
 
