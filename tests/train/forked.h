@@ -10,13 +10,14 @@
 
 #include "test.h"
 #include "attic_train.h"
+#include "system/system.h"
 
 enum { MOST_FORKED = 8, FORKED_ROOM = 1 << 20 };
 
 typedef struct {
     pthread_barrier_t barrier;
     int count, fails_at, calls; /* the call of an exchange that returns false; 0: none */
-    useconds_t slow;            /* what a swap takes at least */
+    bool slow;                  /* a swap takes three times as long as what is between two */
     uint64_t hash[MOST_FORKED]; /* what each process found */
     double value[MOST_FORKED];
     char from[MOST_FORKED][FORKED_ROOM];
@@ -69,9 +70,11 @@ static inline bool forked_swap(void *self, int other, const void *send, size_t s
                                void *receive, size_t receive_bytes)
 {
     (void)self;
-    usleep(forked->slow);
+    static int64_t ended;
+    if (forked->slow && ended) usleep((useconds_t)(3 * (at_now_ns() - ended) / 1000));
     forked_meet(send, send_bytes);
     if (receive_bytes) memcpy(receive, forked->from[other], receive_bytes);
+    ended = at_now_ns();
     return forked_part();
 }
 

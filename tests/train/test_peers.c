@@ -400,7 +400,7 @@ START_TEST(an_exchange_that_takes_most_of_the_time_is_said_once)
     begin_plan();
     ck_assert_int_eq(train(2), 0);
     new_folder();
-    forked->slow = 2000;
+    forked->slow = true;
     ck_assert_int_eq(train(2), 0);
     assert_said("of the time is the exchange of gradients between 2 processes; docs/machines.md");
     ck_assert_ptr_null(strstr(strstr(said_text(), "exchange") + 1, "exchange"));
