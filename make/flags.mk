@@ -1,6 +1,6 @@
 # flags.mk -- the compiler, what each ARCH and MODE means to it, and what the shared library is called.
 
-target := $(shell $(CC) -dumpmachine)
+target := $(shell $(CC) -dumpmachine 2>/dev/null)
 x86 := $(filter x86_64% i386% i486% i586% i686%,$(target))
 darwin := $(findstring darwin,$(target))
 windows := $(findstring mingw,$(target))
@@ -8,7 +8,7 @@ wasm := $(findstring wasm,$(target))
 
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
-macros := $(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386|clang)__')
+macros := $(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null | grep -owE '__(AVX512F|i386|clang)__')
 # By default clang splits a 64-byte vector in two, at half the speed.
 arch += $(if $(filter __AVX512F__,$(macros)),-mprefer-vector-width=512)
 # 32-bit x86 would compute in 80 bits, whatever the type (kernels/real.h).
