@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,6 +163,46 @@ START_TEST(a_full_disk_is_a_warning)
     ck_assert(at_run_finished(r));
     ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
+    end_test();
+}
+END_TEST
+
+/* A disk on which the log can grow by 5 bytes: for no whole line. */
+static int train_without_room_for_the_log(void)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    little_steps(t, r, 3);
+    struct rlimit room, whole;
+    getrlimit(RLIMIT_FSIZE, &whole);
+    room = whole;
+    room.rlim_cur = strlen(little_text("log.csv")) + 5;
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &room);
+    little_steps(t, r, 3);
+    setrlimit(RLIMIT_FSIZE, &whole);
+    little_steps(t, r, 1); /* its line can be written again */
+    int status = at_run_close(r);
+    at_close(t);
+    return status;
+}
+
+START_TEST(a_log_that_cannot_grow_is_a_warning_and_lacks_whole_lines)
+{
+    begin_test();
+    static char whole[1 << 16], log[1 << 16];
+    ck_assert_int_eq(status_of(train_without_room_for_the_log), 0);
+    assert_said("attic: warning: cannot write /");
+    assert_said("log.csv: File too large; the log lacks lines or a column, the training goes on\n");
+    strcpy(log, little_log("log.csv"));
+    little_remove();
+    ck_assert_ptr_nonnull(little_folder());
+    train_and_leave(ATTIC_F32, quick(0), 7);
+    strcpy(whole, little_log("log.csv"));
+    char *third = strstr(whole, "\n3,"), *sixth = strstr(whole, "\n6,");
+    ck_assert(third && sixth);
+    memmove(third, sixth, strlen(sixth) + 1);
+    ck_assert_str_eq(log, whole);
     end_test();
 }
 END_TEST
@@ -341,6 +382,7 @@ SUITE(train_run_folder, a_run_without_a_folder_has_the_bits_of_one_with_it_and_w
       without_a_folder_nothing_can_be_saved_logged_or_removed,
       a_damaged_checkpoint_gives_way_to_the_one_before, two_damaged_checkpoints_are_an_error,
       two_processes_cannot_use_one_folder, a_full_disk_is_a_warning,
+      a_log_that_cannot_grow_is_a_warning_and_lacks_whole_lines,
       a_last_checkpoint_that_fails_is_an_error,
       a_folder_that_is_renamed_while_training_is_said_to_be_so_with_what_is_saved,
       a_folder_that_comes_back_is_saved_to_again,
