@@ -150,7 +150,7 @@ ROW_INLINE void row_share(const at_row_job *job, ptrdiff_t share, int slot, cons
                          : NULL;
 
     at_chunk k = row_first(job, first, r, step, back);
-    k.space = space + N;
+    k.space = space ? space + N : NULL;
     for (int i = 0; i < r->sums && sums; i++)
         if (job->wanted[i]) k.sum[i] = runs + i * N;
     for (ptrdiff_t j = 0; sums && j < summed; j++) sums[j] = 0, runs[j] = 0;
