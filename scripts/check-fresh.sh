@@ -95,6 +95,7 @@ as_bare() {
     inside dpkg --purge --force-depends gcc >/dev/null 2>&1
     says 'There is no C compiler cc: install gcc and libc6-dev, or clang' new "make demo"
     sed 's/^/  all it says: /' "$work/said"
+    ! grep -q 'cc: [Nn]o' "$work/said" || { echo "'make demo' says more than once that there is no cc" >&2; exit 1; }
 }
 
 for as; do
