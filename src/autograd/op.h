@@ -94,7 +94,10 @@ extern "C++" template <int n> inline at_inputs at_inputs_of(at_tensor *(&&in)[n]
                  (at_tensor *[]){__VA_ARGS__}})
 #endif
 
-/* What a node is to be made of.  Zero means: real, one output, nothing. */
+/* What a node is to be made of.  Zero means: real, one output, nothing.
+ *
+ * at_jvp, at_hvp and at_gradcheck run the node again in dual numbers, with four times saved and
+ * scratch of f32, twice those of f64: what its kernel for dual numbers needs must be in them. */
 typedef struct {
     at_shape shape[AT_MAX_OUT];
     at_dtype dtype[AT_MAX_OUT];

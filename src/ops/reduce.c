@@ -262,7 +262,7 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
     a.f = fmax(0, (double)a.n - correction), a.max = op == &reduce_max_op;
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a, .slots = 1};
     r.scratch = at_sum_scratch(count);
-    const size_t spaces = x->dtype == ATTIC_DUAL ? 2 : 1; /* reduce_share */
+    const size_t spaces = extremum ? 2 : 1; /* reduce_share, of the node's copy in dual numbers */
     if (op != &reduce_sum_op) r.scratch += spaces * (size_t)outputs * at_dtype_size(x->dtype);
     if (op == &reduce_var_op) r.saved = (size_t)outputs * at_dtype_size(x->dtype);
     return at_output(at_record_node(t, op, AT_IN(x), r));

@@ -910,6 +910,29 @@ START_TEST(equal_maxima_move_by_the_mean_of_their_tangents)
 }
 END_TEST
 
+static at_tensor *greatest_and_least(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    const at_shape axis = {1, {1}};
+    return at_sub(t, at_max_over(t, in[0], axis, false), at_min_over(t, in[0], axis, false));
+}
+
+/* Too many for what the same op takes of a tape that has no tangents. */
+START_TEST(tangents_of_many_maxima_have_the_memory_they_need)
+{
+    enum { ROWS = 200000 };
+    for (int real = 0; real < 2; real++) {
+        at_tape *t = at_open(real ? ATTIC_F64 : ATTIC_F32, 1);
+        at_tensor *row = at_const(t, at_shape_of(1, 3), (double[]){2, 1, 3});
+        at_tensor *x = at_expand(t, row, at_shape_of(ROWS, 3)), *Jv;
+        at_tensor *v = at_mul(t, x, x);
+        ck_assert_msg(at_jvp(t, greatest_and_least, &x, &v, 1, NULL, &Jv), "%s", at_error(t));
+        for (ptrdiff_t i = 0; i < ROWS; i++) ck_assert(at_get(Jv, i) == 9 - 1);
+        at_close(t);
+    }
+}
+END_TEST
+
 START_TEST(values_on_a_dual_tape_are_those_of_f64)
 {
     const at_case *c;
@@ -978,8 +1001,8 @@ START_TEST(memory_of_a_second_derivative_of_attention_is_linear)
 }
 END_TEST
 
-SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
-      a_tangent_is_0_until_it_is_set_and_when_values_are_written,
+SUITE(autograd_tangent, tangents_of_many_maxima_have_the_memory_they_need,
+      a_tangent_goes_forward_and_back, a_tangent_is_0_until_it_is_set_and_when_values_are_written,
       values_are_what_is_read_printed_and_compared, optimizers_move_tangents_too,
       a_tape_of_another_type_has_no_tangents, files_are_refused,
       an_op_without_kernels_for_dual_numbers_is_refused_by_name,
