@@ -67,7 +67,7 @@ START_TEST(npy_keeps_f16_and_has_no_bf16)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *h = all_values(t, ATTIC_F16), *same = at_blank(t, ATTIC_F16, h->shape);
-    char header[128];
+    char header[128] = "";
     ck_assert(at_npy_save(h, scratch_path()));
     ck_assert_int_eq(read_bytes(header, 127), 127);
     ck_assert_ptr_nonnull(strstr(header + 10, "'descr': '<f2', 'fortran_order': False"));

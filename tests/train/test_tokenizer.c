@@ -133,7 +133,8 @@ START_TEST(any_bytes_come_back)
         for (int i = 0; i < 500; i++) {
             char text[40];
             for (int b = 0; b < 40; b++)
-                text[b] = (char)(at_random_unit((at_stream){5, 0}, (uint64_t)(40 * i + b)) * 256);
+                text[b] =
+                    (char)(int)(at_random_unit((at_stream){5, 0}, (uint64_t)(40 * i + b)) * 256);
             comes_back(t, k, text, i % 41);
         }
     }
