@@ -38,8 +38,9 @@ static inline bool at_is_half(at_dtype d)
     return d == ATTIC_F16 || d == ATTIC_BF16;
 }
 
-/* Writes element i of an array of this dtype: rounded to the nearest real, cut to i32, != 0 for
- * bool.  Nothing is written to data = NULL; NAN is read from it. */
+/* Writes element i of an array of this dtype: rounded to the nearest real; cut to i32, beyond its
+ * range the end of it, for NaN the least; != 0 for bool.  Nothing is written to data = NULL; NAN is
+ * read from it. */
 AT_API void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
 AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
 /* y_i = x_i for n elements: as at_store(to, y, i, at_fetch(from, x, i)), several times faster.  The

@@ -42,6 +42,11 @@ static inline __attribute__((always_inline)) double fetch_element(at_dtype d, co
     return 0;
 }
 
+static inline int32_t i32_of(double value)
+{
+    return value >= INT32_MAX ? INT32_MAX : value > INT32_MIN ? (int32_t)value : INT32_MIN;
+}
+
 static inline __attribute__((always_inline)) void store_element(at_dtype d, void *data, ptrdiff_t i,
                                                                 double value)
 {
@@ -50,7 +55,7 @@ static inline __attribute__((always_inline)) void store_element(at_dtype d, void
     case ATTIC_F64: ((double *)data)[i] = value; break;
     case ATTIC_DUAL: ((double *)data)[2 * i] = value, ((double *)data)[2 * i + 1] = 0; break;
     case ATTIC_F32: ((float *)data)[i] = (float)value; break;
-    case ATTIC_I32: ((int32_t *)data)[i] = (int32_t)value; break;
+    case ATTIC_I32: ((int32_t *)data)[i] = i32_of(value); break;
     case ATTIC_BOOL: ((unsigned char *)data)[i] = value != 0; break;
     case ATTIC_F16:
     case ATTIC_BF16: ((uint16_t *)data)[i] = at_half_narrow(d == ATTIC_BF16, value); break;

@@ -41,5 +41,18 @@ START_TEST(without_an_array_there_are_nans_and_nothing_is_written)
 }
 END_TEST
 
+START_TEST(what_i32_cannot_hold_is_the_end_of_its_range)
+{
+    const double inf = (double)INFINITY, value[] = {2e9, 3e9, inf, -3e9, -inf, (double)NAN, -1.9};
+    const int32_t i32[] = {2000000000, INT32_MAX, INT32_MAX, INT32_MIN, INT32_MIN, INT32_MIN, -1};
+    for (int i = 0; i < 7; i++) {
+        int32_t x;
+        at_store(ATTIC_I32, &x, 0, value[i]);
+        ck_assert_int_eq(x, i32[i]);
+    }
+}
+END_TEST
+
 SUITE(tensor_convert, an_array_is_converted_as_its_elements_one_by_one,
-      a_dual_number_gets_the_tangent_0, without_an_array_there_are_nans_and_nothing_is_written)
+      what_i32_cannot_hold_is_the_end_of_its_range, a_dual_number_gets_the_tangent_0,
+      without_an_array_there_are_nans_and_nothing_is_written)
