@@ -305,17 +305,19 @@ static void draw_series(term_chart *m, int k)
     }
 }
 
+/* -1: y has no place. */
 static int row_of(const term_chart *m, double y)
 {
-    return (int)((1 - at_axis_place(m->y, y)) * (PLOT_ROWS - 1) + 0.5);
+    const double row = (1 - at_axis_place(m->y, y)) * (PLOT_ROWS - 1) + 0.5;
+    return row >= 0 && row < PLOT_ROWS ? (int)row : -1;
 }
 
 /* A level's name stands at its row, or below if that is taken. */
 static void place_levels(term_chart *m)
 {
     for (int k = 0; k < m->c->n_levels; k++) {
-        if (isnan(at_axis_place(m->y, m->c->levels[k].y))) continue;
         int row = row_of(m, m->c->levels[k].y);
+        if (row < 0) continue;
         m->has_level[row] = true;
         while (row < PLOT_ROWS && m->level[row]) row++;
         if (row < PLOT_ROWS) m->level[row] = m->c->levels[k].name;

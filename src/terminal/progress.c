@@ -1,6 +1,7 @@
 /* progress.c -- how far a long loop has come; see progress.h. */
 #include "terminal/progress.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -36,6 +37,12 @@ static void write_duration(char *to, size_t size, double seconds)
         snprintf(to, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
 }
 
+/* From 0 to 1, whatever a caller has written into p. */
+static double part_of(const at_progress *p, ptrdiff_t done)
+{
+    return fmin(fmax((double)done / (double)p->total, 0), 1);
+}
+
 /* The parts of a line, each with the two spaces before it. */
 typedef struct {
     char count[48], percent[16], rate[32], time[40], text[AT_LABEL_SIZE + 2];
@@ -49,8 +56,7 @@ static progress_parts describe_progress(const at_progress *p)
            rate = spent > 0 ? ((double)p->done - (double)p->before) / spent : 0;
     char duration[24], label[AT_LABEL_SIZE];
     snprintf(s.count, sizeof s.count, "  %td/%td", p->done, p->total);
-    snprintf(s.percent, sizeof s.percent, " %3d%%",
-             (int)(100.0 * (double)p->done / (double)p->total));
+    snprintf(s.percent, sizeof s.percent, " %3d%%", (int)(100 * part_of(p, p->done)));
     if (rate >= 1)
         snprintf(s.rate, sizeof s.rate, "  %s/s", at_fixed_text(rate, rate < 100));
     else if (rate > 0)
@@ -123,7 +129,7 @@ static bool is_written(const at_progress *p)
 /* How many tenths of the work are done. */
 static int tenths_of(const at_progress *p, ptrdiff_t done)
 {
-    return (int)(10.0 * (double)done / (double)p->total);
+    return (int)(10 * part_of(p, done));
 }
 
 void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
