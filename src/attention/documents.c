@@ -24,7 +24,7 @@ static REAL *document_from(REAL *x, ptrdiff_t first)
 static REAL *document_keys(REAL *x, at_sdpa_layout at, const at_sdpa_document *d, at_dtype stored)
 {
     const size_t size = at_is_half(stored) ? at_dtype_size(stored) : sizeof(REAL);
-    return x ? at_sdpa_after(x, (size_t)at_sdpa_row(at, d->b, 0, d->j0) * size) : NULL;
+    return at_sdpa_after(x, (size_t)at_sdpa_row(at, d->b, 0, d->j0) * size);
 }
 
 static void document_move(sdpa_operands *x, const at_sdpa_plan *p, const at_sdpa_document *d)

@@ -34,7 +34,7 @@ static int tile_wide(int rows, size_t real)
 static void *tile_take(void *space, size_t *total, size_t bytes)
 {
     size_t at = at_sdpa_take(total, bytes);
-    return space ? at_sdpa_after(space, at) : NULL;
+    return at_sdpa_after(space, at);
 }
 
 /* Lays the arrays of a tile into `space`; returns the bytes that it must have. */

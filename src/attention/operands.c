@@ -50,8 +50,9 @@ void sdpa_operands_back(at_node *n, sdpa_operands *call)
 static void operands_add_scale(at_node *n, REAL *ds)
 {
     const at_sdpa_plan *p = n->args;
+    if (!ds || !n->saved) return;
     const REAL *rows = (REAL *)n->saved + AT_SDPA_SAVED * at_count(p->rows);
-    for (int h = 0; ds && h < p->H; h++) {
+    for (int h = 0; h < p->H; h++) {
         WIDE sum = 0;
         for (int b = 0; b < p->B; b++)
             for (int i = 0; i < p->T; i++) sum += (WIDE)rows[at_sdpa_row_number(p, b, h, i)];

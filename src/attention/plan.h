@@ -122,10 +122,10 @@ static inline size_t at_sdpa_take(size_t *total, size_t bytes)
     return at;
 }
 
-/* Memory `bytes` further on. */
+/* Memory `bytes` further on; NULL if there is none. */
 static inline void *at_sdpa_after(void *space, size_t bytes)
 {
-    return (char *)space + bytes;
+    return space ? (char *)space + bytes : NULL;
 }
 
 static inline ptrdiff_t at_sdpa_row(at_sdpa_layout l, int b, int h, int i)

@@ -298,6 +298,7 @@ static plain_row plain_rows_of(at_node *n)
     const sdpa_operands call = sdpa_operands_of(n);
     REAL *space = at_scratch(n, 0);
     const ptrdiff_t N = call.p->N;
+    if (!space) return (plain_row){.call = call}; /* there is no row */
     return (plain_row){.key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL)),
                        .S = space,
                        .slope = space + N,

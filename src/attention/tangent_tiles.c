@@ -37,7 +37,7 @@ static void tiles_operands(at_node *n, sdpa_operands *call, sdpa_operands *dot)
     if (in[AT_SDPA_SINK_DOT]) dot->sink = in[AT_SDPA_SINK_DOT]->data;
     if (p->weights) dot->weights = out[p->weights + 1]->data;
     if (p->lse) dot->lse = out[p->lse + 1]->data, dot->dlse = call->dlse;
-    dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
+    if (call->saved) dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
     call->dO = out[1]->grad;
     call->dW = p->weights ? out[p->weights + 1]->grad : NULL;
     call->dlse = p->lse ? out[p->lse + 1]->grad : NULL;

@@ -127,7 +127,7 @@ void *at_permanent_alloc(at_tape *t, size_t bytes)
 
 void *at_scratch(const at_node *n, int slot)
 {
-    if (!n || slot < 0 || slot >= n->slots) return NULL;
+    if (!n || slot < 0 || slot >= n->slots || !n->scratch) return NULL;
     return n->tape->scratch_memory + (size_t)slot * n->scratch;
 }
 

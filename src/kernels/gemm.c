@@ -594,6 +594,7 @@ static void gemm_do(gemm_job *g)
     const ptrdiff_t products = g->sum ? 1 : g->batch;
     if (products < 1 || g->M < 1 || g->N < 1) return;
     if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
+    if (g->K == 0) g->A = g->B = g->C;         /* nothing of them is read; they may be NULL */
     if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
         gemm_transpose_job(g);
     g->prefetch = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >

@@ -461,7 +461,7 @@ void at_map_back(at_node *n, int i, at_formula *g)
     job.to_shape = x->shape, job.to = dx;
     if (repeated) {
         job.wide = true;
-        job.scratch = n->scratch ? at_scratch(n, 0) : NULL;
+        job.scratch = at_scratch(n, 0);
         at_sum_rows(&job);
     } else {
         at_map_each(&job);

@@ -64,13 +64,14 @@ void at_map_rows(at_node *n, const at_row_op *r, at_range_body *run)
 void at_map_rows_back(at_node *n, const at_row_op *r, at_range_body *run)
 {
     at_row_job job = {.n = n, .dx = at_grad_overwrite(n, 0)};
+    bool any = job.dx.p;
     for (int i = 0; i < r->sums; i++) {
-        job.wanted[i] = n->in[1 + i] && n->in[1 + i]->wants_grad;
-        if (job.wanted[i])
+        any |= job.wanted[i] = n->in[1 + i] && n->in[1 + i]->wants_grad;
+        if (job.wanted[i] && n->saved)
             job.parts = (char *)n->saved + at_rows(n->in[0]->shape) * r->saved *
                                                (ptrdiff_t)at_dtype_size(n->in[0]->dtype);
     }
-    if (!job.dx.p && !job.parts) return;
+    if (!any) return;
     if (at_last(n->in[0]->shape) > 0) row_run(&job, run);
     for (int i = 0; i < r->sums; i++) {
         void *dx = job.wanted[i] ? at_grad(n, 1 + i) : NULL;

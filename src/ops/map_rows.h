@@ -110,8 +110,8 @@ ROW_INLINE at_chunk row_first(const at_row_job *job, ptrdiff_t first, const at_r
                   .in = {(const REAL *)n->in[0]->data + first * step.x},
                   .y = (const REAL *)out->data + first * step.y,
                   .args = n->args,
-                  .row = first,
-                  .saved = (REAL *)n->saved + first * r->saved};
+                  .row = first};
+    if (r->saved) k.saved = (REAL *)n->saved + first * r->saved;
     if (r->each) k.in[1] = (const char *)n->in[1]->data + first * step.each;
     for (int i = 1 + r->each; i < n->n_in; i++)
         if (n->in[i]) k.in[i] = n->in[i]->data;
@@ -126,7 +126,7 @@ ROW_INLINE void row_next(at_chunk *k, const at_row_op *r, row_steps step, bool b
     k->in[0] = (const REAL *)k->in[0] + step.x;
     if (r->each) k->in[1] = (const char *)k->in[1] + step.each;
     if (back) k->y = (const REAL *)k->y + step.y, k->dy = (const REAL *)k->dy + step.y;
-    k->saved = (REAL *)k->saved + r->saved;
+    if (r->saved) k->saved = (REAL *)k->saved + r->saved;
 }
 
 /* One share of the rows.  It is inlined together with its formula, which then costs no call.
@@ -150,7 +150,7 @@ ROW_INLINE void row_share(const at_row_job *job, ptrdiff_t share, int slot, cons
                          : NULL;
 
     at_chunk k = row_first(job, first, r, step, back);
-    k.space = space ? space + N : NULL;
+    if (back) k.space = space + N;
     for (int i = 0; i < r->sums && sums; i++)
         if (job->wanted[i]) k.sum[i] = runs + i * N;
     for (ptrdiff_t j = 0; sums && j < summed; j++) sums[j] = 0, runs[j] = 0;
@@ -159,7 +159,7 @@ ROW_INLINE void row_share(const at_row_job *job, ptrdiff_t share, int slot, cons
         for (; k.row < end; row_next(&k, r, step, back)) {
             f(&k, add ? space : values);
             for (ptrdiff_t j = 0; add && j < N; j++) values[j] += space[j];
-            values += !back ? step.y : dx ? N : 0;
+            if (!back || dx) values += back ? N : step.y;
         }
         if (sums) row_add_run(summed, runs, sums);
     }

@@ -99,7 +99,7 @@ static void reduce_to(const at_node *n, at_map_job job, const REAL *beside, REAL
     job.in[0] = (at_operand){x->shape, x->dtype, x->data};
     job.in[1] = reduce_kept(n, beside);
     job.to_shape = job.in[1].shape, job.to.p = to;
-    job.scratch = n->scratch ? at_scratch(n, 0) : NULL;
+    job.scratch = at_scratch(n, 0);
     at_sum_rows(&job);
 }
 
@@ -114,13 +114,14 @@ static void reduce_mean(const at_node *n, REAL *y)
 /* An element for each of y's, behind the working memory of the sums. */
 static REAL *reduce_space(const at_node *n)
 {
-    return (REAL *)((char *)at_scratch(n, 0) + at_sum_scratch(at_count(n->in[0]->shape)));
+    char *space = at_scratch(n, 0);
+    return space ? (REAL *)(space + at_sum_scratch(at_count(n->in[0]->shape))) : NULL;
 }
 
 /* Where several are the maximum, or the minimum, its tangent is the mean of theirs. */
 static void reduce_share(const at_node *n)
 {
-    if (!HAS_TANGENT) return;
+    if (!HAS_TANGENT || at_count(n->out[0]->shape) == 0) return;
     const ptrdiff_t outputs = at_count(n->out[0]->shape);
     REAL *y = n->out[0]->data, *ties = reduce_space(n), *sum = ties + outputs;
     reduce_to(n, (at_map_job){.ties = true}, y, ties);

@@ -358,9 +358,12 @@ static void move_gradients(at_peers *p, ptrdiff_t from, ptrdiff_t n, bool back)
         const at_tensor *x = at_param_at(p->t, i);
         const ptrdiff_t count = p->has[i] ? at_count(x->shape) : 0;
         const ptrdiff_t a = from > 0 ? from : 0, b = from + n < count ? from + n : count;
-        char *in_gradient = (char *)x->grad + a * size, *in_bucket = p->bucket + (a - from) * size;
-        if (a < b && back) memcpy(in_gradient, in_bucket, (size_t)((b - a) * size));
-        if (a < b && !back) memcpy(in_bucket, in_gradient, (size_t)((b - a) * size));
+        if (a < b) {
+            char *in_gradient = (char *)x->grad + a * size,
+                 *in_bucket = p->bucket + (a - from) * size;
+            memcpy(back ? in_gradient : in_bucket, back ? in_bucket : in_gradient,
+                   (size_t)((b - a) * size));
+        }
         from -= count;
     }
 }
