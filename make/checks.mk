@@ -282,7 +282,8 @@ check-all: ## everything, both compilers; takes long
 	$(sub) check-class STUDENTS=100
 	$(sub) check-worksheets check-course
 	$(sub) check-crash check-kill N=500
-	$(sub) sanitize
+	$(sub) CC=gcc sanitize
+	$(sub) CC=clang sanitize
 	$(sub) tsan
 	$(sub) valgrind
 	$(sub) fuzz SECONDS=600
