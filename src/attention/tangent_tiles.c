@@ -37,7 +37,8 @@ static void tiles_operands(at_node *n, sdpa_operands *call, sdpa_operands *dot)
     if (in[AT_SDPA_SINK_DOT]) dot->sink = in[AT_SDPA_SINK_DOT]->data;
     if (p->weights) dot->weights = out[p->weights + 1]->data;
     if (p->lse) dot->lse = out[p->lse + 1]->data, dot->dlse = call->dlse;
-    if (call->saved) dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
+    dot->saved =
+        at_sdpa_after(call->saved, AT_SDPA_SAVED * (size_t)at_count(p->rows) * sizeof(REAL));
     call->dO = out[1]->grad;
     call->dW = p->weights ? out[p->weights + 1]->grad : NULL;
     call->dlse = p->lse ? out[p->lse + 1]->grad : NULL;

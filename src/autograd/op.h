@@ -158,7 +158,8 @@ AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
- * in at_for(..., n->slots, ...), 0 outside of it.  NULL if there is no such slot, or none asked for. */
+ * in at_for(..., n->slots, ...), 0 outside of it.  NULL if there is no such slot, or no size was
+ * asked for. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
 /* For a profile (profile.h): the kernel that runs does `flops` more multiplications, additions.
