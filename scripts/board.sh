@@ -65,7 +65,7 @@ table() {
             spread = n[r] > 1 ? sprintf(" ± %.4f", sqrt((square[r] - n[r] * mean * mean) / (n[r] - 1))) : ""
             share = seconds[r] / n[r] / (seconds[baseline] / n[baseline])
             reached = r == baseline ? "the target" : mean > target ? "no" : n[r] < 10 || n[baseline] < 10 ? "so far" : "yes"
-            printf "%d %.5f\t| `%s` | %s | %d | %d | %.4f%s | %s | %.3g | %.2f | %d |\n", reached == "no", \
+            printf "%d %.5f\t| `%s` | %s | %d | %d | %.4f%s | %s | %#.3g | %.2f | %d |\n", reached == "no", \
                 reached == "no" ? mean : share, r, what[r], steps[r], n[r], mean, spread, reached, \
                 seconds[r] / n[r], share, size[r]
         }
