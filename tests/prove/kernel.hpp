@@ -23,4 +23,8 @@ static inline attic_prove::order tangent_of(at_dual x) { return x.tangent != 0; 
 static inline double mul_add(double a, double b, double c) { return a * b + c; }
 static inline at_dual mul_add(at_dual a, at_dual b, at_dual c) { return a * b + c; }
 #define dual_over(x, y) (at_dual(x) / at_dual(y))
-static inline at_dual dual_shared(at_dual y, at_dual s, at_dual n) { return at_dual::of(y.value, (s / n).tangent); }
+static inline at_dual dual_shared(at_dual y, at_dual s, at_dual n)
+{
+    const at_dual mean = s / n;
+    return mean.is_nan() ? mean : at_dual::of(y.value, mean.tangent);
+}
