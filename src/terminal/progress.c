@@ -37,10 +37,10 @@ static void write_duration(char *to, size_t size, double seconds)
         snprintf(to, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
 }
 
-/* From 0 to 1, whatever a caller has written into p. */
-static double part_of(const at_progress *p, ptrdiff_t done)
+/* How many of so many equal parts of the work are done, whatever a caller has written into p. */
+static int parts_done(const at_progress *p, ptrdiff_t done, int parts)
 {
-    return fmin(fmax((double)done / (double)p->total, 0), 1);
+    return (int)fmin(fmax((double)parts * (double)done / (double)p->total, 0), parts);
 }
 
 /* The parts of a line, each with the two spaces before it. */
@@ -56,7 +56,7 @@ static progress_parts describe_progress(const at_progress *p)
            rate = spent > 0 ? ((double)p->done - (double)p->before) / spent : 0;
     char duration[24], label[AT_LABEL_SIZE];
     snprintf(s.count, sizeof s.count, "  %td/%td", p->done, p->total);
-    snprintf(s.percent, sizeof s.percent, " %3d%%", (int)(100 * part_of(p, p->done)));
+    snprintf(s.percent, sizeof s.percent, " %3d%%", parts_done(p, p->done, 100));
     if (rate >= 1)
         snprintf(s.rate, sizeof s.rate, "  %s/s", at_fixed_text(rate, rate < 100));
     else if (rate > 0)
@@ -126,12 +126,6 @@ static bool is_written(const at_progress *p)
     return p && p->out && p->clock && p->total > 0;
 }
 
-/* How many tenths of the work are done. */
-static int tenths_of(const at_progress *p, ptrdiff_t done)
-{
-    return (int)(10 * part_of(p, done));
-}
-
 void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
 {
     if (!is_written(p)) return;
@@ -150,7 +144,7 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
         if (now - p->drawn < 0.1) return;
         p->drawn = now;
         draw_line(p);
-    } else if (tenths_of(p, p->done) > tenths_of(p, before)) {
+    } else if (parts_done(p, p->done, 10) > parts_done(p, before, 10)) {
         print_line(p);
     }
 }

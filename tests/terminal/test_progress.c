@@ -133,6 +133,19 @@ START_TEST(a_file_learns_how_it_ended)
 }
 END_TEST
 
+START_TEST(a_percent_is_counted_where_it_is_reached)
+{
+    for (int i = 1; i <= 100; i++) {
+        char percent[8];
+        at_progress p = start(80, 100);
+        at_progress_step(&p, i, NULL);
+        fclose(p.out);
+        snprintf(percent, sizeof percent, " %d%%", i);
+        ck_assert_msg(strstr(text, percent), "%d of 100 is \"%s\"", i, text);
+    }
+}
+END_TEST
+
 START_TEST(the_end_is_always_drawn)
 {
     at_progress p = start(80, 3);
@@ -180,6 +193,6 @@ END_TEST
 SUITE(terminal_progress, a_terminal_shows_bar_rate_time_and_text,
       a_narrow_terminal_keeps_what_the_caller_says, a_line_break_in_a_text_does_not_break_the_line,
       redraws_are_at_most_ten_a_second, a_bar_that_was_cleared_is_drawn_at_the_next_step,
-      a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended, the_end_is_always_drawn,
-      no_work_writes_nothing, without_a_file_or_a_name_nothing_breaks,
-      a_decimal_comma_does_not_show)
+      a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended,
+      a_percent_is_counted_where_it_is_reached, the_end_is_always_drawn, no_work_writes_nothing,
+      without_a_file_or_a_name_nothing_breaks, a_decimal_comma_does_not_show)
